@@ -1,0 +1,93 @@
+"""What holds for every test: no user's settings, no network but this machine's own, and in CI no skipped test."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+_IN_CI = os.environ.get("LOOPWRIGHT_CI") == "1"  # read now: `pytest_configure` takes it away with the rest
+
+# Keys and addresses of models, our own settings, tracing that would send each run away, proxies that would swallow
+# what is meant for a local server.
+_PRIVATE = ("OPENAI_", "LOOPWRIGHT_", "LANGCHAIN_", "LANGGRAPH_", "LANGSMITH_")
+_PROXIES = {"all_proxy", "http_proxy", "https_proxy"}
+
+# A deadline measures the machine, not the code. What else the profile in force says (CI has one) stays.
+settings.register_profile("loopwright", parent=settings(), deadline=None)
+settings.load_profile("loopwright")
+
+
+class NetworkRefused(RuntimeError):
+    """A test tried to leave this machine. Not an `OSError`, which a client would take for a fault worth a retry."""
+
+
+def pytest_configure() -> None:
+    """Clear the environment before any test module is imported, for this process and for those it starts."""
+    for name in list(os.environ):
+        if name.startswith(_PRIVATE) or name.lower() in _PROXIES:
+            del os.environ[name]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """In CI a skipped test has failed: there, all that a test can ask for is installed."""
+    report = yield
+    if _IN_CI and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which CI does not allow: {report.longrepr}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """In CI a module that skips itself has failed as well."""
+    report = yield
+    if _IN_CI and report.skipped:
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which CI does not allow: {report.longrepr}"
+    return report
+
+
+@pytest.fixture(scope="session", autouse=True)
+def loopback_only() -> Generator[None]:
+    """Refuse connections and look-ups beyond this machine, so that no test depends on, or talks to, the outside."""
+    connect, connect_ex, getaddrinfo = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
+
+    def guarded_connect(self: socket.socket, address: Any) -> None:
+        _require_loopback(self.family, address)
+        connect(self, address)
+
+    def guarded_connect_ex(self: socket.socket, address: Any) -> int:
+        _require_loopback(self.family, address)
+        return connect_ex(self, address)
+
+    def guarded_getaddrinfo(host: bytes | str | None, *args: Any, **options: Any) -> Any:
+        _require_loopback(socket.AF_INET, (host,))
+        return getaddrinfo(host, *args, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded_connect)
+        patch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
+        patch.setattr(socket, "getaddrinfo", guarded_getaddrinfo)
+        yield
+
+
+def _require_loopback(family: int, address: Any) -> None:
+    if family in {socket.AF_INET, socket.AF_INET6} and not _is_loopback(address[0]):
+        raise NetworkRefused(f"tests may only talk to this machine, not to {address!r}: start a local server instead")
+
+
+def _is_loopback(host: bytes | str | None) -> bool:
+    name = host.decode() if isinstance(host, bytes) else host
+    if name in {None, "", "localhost"}:
+        return True
+    try:
+        return ipaddress.ip_address(name or "").is_loopback
+    except ValueError:
+        return False
