@@ -1,0 +1,102 @@
+"""What a run remembers: pure data and arithmetic."""
+
+from __future__ import annotations
+
+from .agent_state import SCHEMA_VERSION, AgentInput, AgentState
+from .answers import (
+    CANCEL,
+    EXPIRE,
+    NOT_HAPPENED,
+    Happened,
+    NotHappened,
+    PersonDecision,
+    approve,
+    edit,
+    happened,
+    not_happened,
+    reject,
+    respond,
+)
+from .decisions import (
+    CallTools,
+    Decision,
+    FinalAnswer,
+    Malformed,
+    Refused,
+    RequestedCall,
+    dump_decision,
+    load_decision,
+)
+from .limits import Limits
+from .plain import canonical, digest, excerpt, to_plain
+from .records import Answer, Call, Outcome, Question, Result, RunRecord, ThreadRecord, TrailEntry, Verdict
+from .status import RunStatus, StopReason
+from .transcript import calls_tool, fold_messages, fold_trail, last_text
+from .usage import (
+    NANO,
+    Tokens,
+    Usage,
+    UsageRecord,
+    add_attempt,
+    add_seconds,
+    add_step,
+    add_tool_call,
+    no_usage,
+    view_usage,
+)
+
+__all__ = [
+    "CANCEL",
+    "EXPIRE",
+    "NANO",
+    "NOT_HAPPENED",
+    "SCHEMA_VERSION",
+    "AgentInput",
+    "AgentState",
+    "Answer",
+    "Call",
+    "CallTools",
+    "Decision",
+    "FinalAnswer",
+    "Happened",
+    "Limits",
+    "Malformed",
+    "NotHappened",
+    "Outcome",
+    "PersonDecision",
+    "Question",
+    "Refused",
+    "RequestedCall",
+    "Result",
+    "RunRecord",
+    "RunStatus",
+    "StopReason",
+    "ThreadRecord",
+    "Tokens",
+    "TrailEntry",
+    "Usage",
+    "UsageRecord",
+    "Verdict",
+    "add_attempt",
+    "add_seconds",
+    "add_step",
+    "add_tool_call",
+    "approve",
+    "calls_tool",
+    "canonical",
+    "digest",
+    "dump_decision",
+    "edit",
+    "excerpt",
+    "fold_messages",
+    "fold_trail",
+    "happened",
+    "last_text",
+    "load_decision",
+    "no_usage",
+    "not_happened",
+    "reject",
+    "respond",
+    "to_plain",
+    "view_usage",
+]

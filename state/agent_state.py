@@ -1,0 +1,52 @@
+"""What a run remembers: the typed state of the ring.
+
+Everything is JSON-like data or a LangChain message, so that a checkpoint loads without importing a class of ours.
+`TypedDict` comes from `typing_extensions`: with the standard one, Studio sees no input schema before Python 3.12.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from langchain_core.messages import AnyMessage
+from langgraph.channels import DeltaChannel, Topic
+from typing_extensions import TypedDict
+
+from .records import Answer, Call, Result, RunRecord, ThreadRecord, TrailEntry
+from .transcript import fold_messages, fold_trail
+from .usage import UsageRecord
+
+SCHEMA_VERSION = 1
+"""Of the state; `thread["version"]` says which one wrote it."""
+
+SNAPSHOT_FREQUENCY = 1000
+"""A delta channel is stored whole every so many updates; in between only what was added is stored."""
+
+
+class AgentInput(TypedDict):
+    """What a caller gives: the task, as the newest message."""
+
+    messages: Annotated[list[AnyMessage], DeltaChannel(fold_messages, list, snapshot_frequency=SNAPSHOT_FREQUENCY)]
+
+
+class AgentState(TypedDict, total=False):
+    """The channels of the ring."""
+
+    messages: Annotated[list[AnyMessage], DeltaChannel(fold_messages, list, snapshot_frequency=SNAPSHOT_FREQUENCY)]
+    """The transcript that the model sees. Each call has its result right behind it, exactly once."""
+    run: RunRecord
+    """The run that is on, or was last. Replaced whole."""
+    usage: UsageRecord
+    """What this run has used. Replaced whole; starts at zero with a new task."""
+    decision: dict[str, Any] | None
+    """What `reason` decided (`loopwright.state.Decision`, dumped); cleared by `guard`, who consumes it."""
+    turn: list[Call]
+    """The calls on the table. Replaced whole; emptied by `observe`."""
+    thread: ThreadRecord
+    """What outlives a run: totals, the loop guard's memory, the schema version. Replaced whole."""
+    results: Annotated[list[Result], Topic(dict)]
+    """What the `act` tasks brought back; gone after one super-step."""
+    answers: Annotated[list[Answer], Topic(dict)]
+    """What a person's resume brought; gone after one super-step."""
+    trail: Annotated[list[TrailEntry], DeltaChannel(fold_trail, list, snapshot_frequency=SNAPSHOT_FREQUENCY)]
+    """One small record a call, over all runs of the thread. Appended."""

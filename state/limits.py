@@ -1,0 +1,69 @@
+"""The bounds of a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from decimal import Decimal
+
+from loopwright.errors import InvalidLimits
+
+from .usage import NANO
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds of one run; each counts from zero when a new task starts, and no pause, crash or resume resets it.
+
+    `None` lifts a bound. At least one of the bounds that end any loop must be left.
+
+    Raises:
+        InvalidLimits: If a bound is negative or no number, or if nothing bounds the loop.
+    """
+
+    max_steps: int | None = 25
+    """Model calls, each with what it led to. Counted when the call is made."""
+    max_tool_calls: int | None = 50
+    """Tool calls. Counted when the guard admits them: what is denied, rejected or invalid costs nothing."""
+    max_calls_per_tool: int | Mapping[str, int] | None = None
+    """Tool calls of one tool: one number for each tool, or numbers by tool name. Does not bound the loop by itself."""
+    max_tokens: int | None = 500_000
+    """Input and output tokens of all model calls together; estimated where the provider reports none."""
+    max_cost: Decimal | None = None
+    """US dollars for model calls. Needs a model with a known price."""
+    max_seconds: float | None = 600.0
+    """Active seconds: the nodes' own time. Waiting for a person costs nothing; parallel calls count once."""
+    max_parallel: int = 8
+    """How many calls of one turn run at the same time."""
+
+    def __post_init__(self) -> None:
+        """Refuse what bounds nothing."""
+        for field in fields(self):
+            _check(field.name, getattr(self, field.name))
+        if self.max_parallel < 1:
+            raise InvalidLimits("max_parallel is 0: no tool could ever run; give at least 1", limit="max_parallel")
+        loop = (self.max_steps, self.max_tool_calls, self.max_tokens, self.max_cost, self.max_seconds)
+        if all(bound is None for bound in loop):
+            raise InvalidLimits("no limit at all: a run could go on for ever; set at least max_steps")
+
+    def calls_of(self, tool: str) -> int | None:
+        """Return how many calls of this tool a run may make; None for any number."""
+        if isinstance(self.max_calls_per_tool, Mapping):
+            return self.max_calls_per_tool.get(tool)
+        return self.max_calls_per_tool
+
+    @property
+    def max_cost_nano(self) -> int | None:
+        """The cost bound in nano-dollars, the unit that the state counts in."""
+        return None if self.max_cost is None else int(self.max_cost * NANO)
+
+
+def _check(name: str, bound: object) -> None:
+    values = list(bound.values()) if isinstance(bound, Mapping) else [bound]
+    for value in values:
+        if value is None:
+            continue
+        numeric = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+        if not numeric or not math.isfinite(value) or value < 0:
+            raise InvalidLimits(f"{name} is {value!r}; give a number from 0 on, or None", limit=name)

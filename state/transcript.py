@@ -1,0 +1,87 @@
+"""The reducers of the two long channels: left folds over single items, so that batching cannot matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage, ToolMessage, convert_to_messages
+
+REMOVE_ALL = "__remove_all__"
+"""LangGraph's id for "drop the whole transcript", as in its `add_messages`."""
+
+
+def fold_messages(current: list[AnyMessage] | None, writes: Sequence[Any]) -> list[AnyMessage]:
+    """Fold writes into the transcript.
+
+    Takes what LangGraph's `add_messages` takes (messages, tuples, strings, dicts, lists of them, `RemoveMessage`). A
+    message with an id that is there replaces it; a tool message goes right behind its call, even when the user spoke
+    meanwhile; a message without an id is named by its position, so that a re-run writes the same id.
+    """
+    out: list[Any] = list(current or ())
+    known = {message.id for message in out}
+    for message in _messages(writes):
+        _fold(out, known, message)
+    return out
+
+
+def _messages(writes: Sequence[Any]) -> Iterable[BaseMessage]:
+    for write in writes:
+        yield from convert_to_messages(write if isinstance(write, list) else [write])
+
+
+def _fold(out: list[Any], known: set[str | None], message: BaseMessage) -> None:
+    if isinstance(message, RemoveMessage):
+        out[:] = [] if message.id == REMOVE_ALL else [kept for kept in out if kept.id != message.id]
+        known.intersection_update([kept.id for kept in out])
+        return
+    if not message.id:
+        message = message.model_copy(update={"id": _free_id(len(out), known)})
+    if message.id in known:
+        out[:] = [message if kept.id == message.id else kept for kept in out]
+        return
+    known.add(message.id)
+    out.insert(_place(out, message), message)
+
+
+def _free_id(position: int, known: set[str | None]) -> str:
+    """Name a message by its position; after removals that name can be taken."""
+    while f"m{position}" in known:
+        position += 1
+    return f"m{position}"
+
+
+def _place(out: list[Any], message: BaseMessage) -> int:
+    """Find where a message belongs: at the end, or behind its call and the results that are there already."""
+    if not isinstance(message, ToolMessage):
+        return len(out)
+    for index in range(len(out) - 1, -1, -1):
+        if calls_tool(out[index], message.tool_call_id):
+            place = index + 1
+            while place < len(out) and isinstance(out[place], ToolMessage):
+                place += 1
+            return place
+    return len(out)
+
+
+def calls_tool(message: object, call_id: str) -> bool:
+    """Tell whether this message asks for that call."""
+    return isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls)
+
+
+def fold_trail(current: list[Any] | None, writes: Sequence[Any]) -> list[Any]:
+    """Append the entries of each write."""
+    out = list(current or ())
+    for write in writes:
+        out.extend(write)
+    return out
+
+
+def last_text(messages: Sequence[AnyMessage]) -> str:
+    """Return the newest text that the model wrote since the last task: the best answer so far."""
+    for message in reversed(messages):
+        if isinstance(message, AIMessage) and message.text.strip():
+            return message.text.strip()
+        if message.type == "human":
+            break
+    return ""
