@@ -1,0 +1,272 @@
+"""Effects: claimed before they are run, settled after, never run blindly twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from loopwright.errors import EffectNotFound
+
+from .database import Database, Row
+from .log import Log
+
+
+class EffectStatus(StrEnum):
+    """What is known of an effect; the values are what is stored."""
+
+    CLAIMED = "claimed"
+    DONE = "done"
+    FAILED = "failed"
+    """It did not happen."""
+    UNKNOWN = "unknown"
+
+
+class ClaimStatus(StrEnum):
+    """What a claim brought."""
+
+    MINE = "mine"
+    """Run it, then settle."""
+    DONE = "done"
+    """It has happened: `result` is the answer."""
+    FAILED = "failed"
+    """It was tried under this very claim and did not happen: `result` says why."""
+    BUSY = "busy"
+    """A live worker runs it now."""
+    UNKNOWN = "unknown"
+    """Nobody knows whether it happened."""
+    CONFLICT = "conflict"
+    """The tool's own key names an effect with other arguments."""
+    CANCELLED = "cancelled"
+    """The run was cancelled meanwhile: nothing was claimed."""
+
+
+@dataclass(frozen=True, slots=True)
+class EffectRow:
+    """An effect, as the ledger has it."""
+
+    id: str
+    key: str
+    digest: str
+    tool: str
+    run_id: str
+    thread_id: str
+    status: str
+    owner: str
+    generation: int
+    """Counts the claims."""
+    until: float
+    result: Any
+    began_at: float
+    ended_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRequest:
+    """Which effect is to be claimed, by which call."""
+
+    id: str
+    key: str
+    """What the tool hands on as its idempotency key."""
+    digest: str
+    """Over tool and canonical arguments."""
+    tool: str
+    run_id: str
+    thread_id: str
+    repeatable: bool
+    """Whether running it twice with one key is harmless (`idempotent`)."""
+    own_key: bool
+    """Whether the tool named it; else its place in the run did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a claim brought; with `MINE` it is what settles the effect."""
+
+    status: ClaimStatus
+    effect: EffectRow | None = None
+
+    @property
+    def result(self) -> Any:
+        """What is stored as the effect's result."""
+        return self.effect.result if self.effect else None
+
+
+class Effects:
+    """The effects, for one owner."""
+
+    def __init__(self, database: Database, log: Log, clock: Callable[[], float], owner: str, seconds: float) -> None:
+        """Put the effects over their table."""
+        self._database = database
+        self._log = log
+        self._clock = clock
+        self._owner = owner
+        self._seconds = seconds
+
+    def claim(self, request: ClaimRequest) -> Claim:
+        """Claim an effect, or learn what became of it; committed before this returns."""
+        with self._database.transaction():
+            row = self.find(request.id)
+            if row is not None:
+                return self._again(request, row)
+            run = self._database.query("find_run", id=request.run_id)
+            if run and run[0]["cancel_by"]:
+                return Claim(ClaimStatus.CANCELLED)
+            return self._first(request)
+
+    def _first(self, request: ClaimRequest) -> Claim:
+        self._database.write("claim_effect", **self._values(request))
+        return self._mine(request)
+
+    def _again(self, request: ClaimRequest, row: EffectRow) -> Claim:
+        """Decide what a second claim of one effect means."""
+        if row.digest != request.digest:
+            return self._other_arguments(request, row)
+        match EffectStatus(row.status):
+            case EffectStatus.DONE:
+                return Claim(ClaimStatus.DONE, row)
+            case EffectStatus.FAILED:
+                return self._take_over(request, row) if request.own_key else Claim(ClaimStatus.FAILED, row)
+            case EffectStatus.CLAIMED if row.until > self._clock():
+                return Claim(ClaimStatus.BUSY, row)
+            case EffectStatus.CLAIMED | EffectStatus.UNKNOWN if request.repeatable:
+                return self._take_over(request, row)
+            case EffectStatus.CLAIMED:
+                self._lose(row)
+                return Claim(ClaimStatus.UNKNOWN, row)
+            case EffectStatus.UNKNOWN:
+                return Claim(ClaimStatus.UNKNOWN, row)
+
+    def _other_arguments(self, request: ClaimRequest, row: EffectRow) -> Claim:
+        """One key, other arguments: never a stored result.
+
+        Under a tool's own key that is a conflict, unless the earlier one did not happen. Under a place in the run the
+        model said something else when the step was repeated: what was begun there is unknown.
+        """
+        if request.own_key:
+            if row.status == EffectStatus.FAILED:
+                return self._take_over(request, row)
+            return Claim(ClaimStatus.CONFLICT, row)
+        if row.status == EffectStatus.CLAIMED and row.until > self._clock():
+            return Claim(ClaimStatus.BUSY, row)
+        if row.status == EffectStatus.CLAIMED:
+            self._lose(row)
+        return Claim(ClaimStatus.UNKNOWN, row)
+
+    def _take_over(self, request: ClaimRequest, row: EffectRow) -> Claim:
+        values = self._values(request)
+        won = self._database.write(
+            "reclaim_effect",
+            generation=row.generation,
+            status=row.status,
+            **{name: values[name] for name in ("id", "digest", "run_id", "thread_id", "owner", "until", "now")},
+        )
+        return self._mine(request) if won else Claim(ClaimStatus.BUSY, self.find(request.id))
+
+    def _mine(self, request: ClaimRequest) -> Claim:
+        claimed = self.get(request.id)
+        self._note("claimed", claimed, generation=claimed.generation)
+        return Claim(ClaimStatus.MINE, claimed)
+
+    def _values(self, request: ClaimRequest) -> dict[str, Any]:
+        now = self._clock()
+        return {
+            "id": request.id,
+            "key": request.key,
+            "digest": request.digest,
+            "tool": request.tool,
+            "run_id": request.run_id,
+            "thread_id": request.thread_id,
+            "owner": self._owner,
+            "until": now + self._seconds,
+            "now": now,
+        }
+
+    def renew(self, claim: EffectRow) -> bool:
+        """Move the claim's end; False when another has it, or it is settled."""
+        values = {"id": claim.id, "owner": claim.owner, "generation": claim.generation}
+        return bool(self._database.write("renew_effect", until=self._clock() + self._seconds, **values))
+
+    def release(self, claim: EffectRow) -> None:
+        """Give a claim back: the tool paused before it did anything, and will be called again."""
+        self._database.write("release_effect", id=claim.id, owner=claim.owner, generation=claim.generation)
+
+    def retake(self, request: ClaimRequest) -> Claim:
+        """Claim an unknown effect that a hook says did not happen; `BUSY` when another was faster."""
+        with self._database.transaction():
+            row = self.get(request.id)
+            if row.status != EffectStatus.UNKNOWN or row.digest != request.digest:
+                return self._again(request, row)
+            return self._take_over(request, row)
+
+    def settle(self, claim: EffectRow, status: EffectStatus, result: Any) -> EffectRow:
+        """Say what became of a claimed effect; returns what counts, which another may have said before.
+
+        Args:
+            claim: From a claim with `MINE`.
+            status: `DONE`, `FAILED`, or `UNKNOWN` when the tool was begun and its outcome is not known.
+            result: JSON-like; the stored answer.
+        """
+        with self._database.transaction():
+            if status is EffectStatus.UNKNOWN:
+                self._lose(claim)
+                return self.get(claim.id)
+            values = {"id": claim.id, "owner": claim.owner, "generation": claim.generation}
+            text = json.dumps(result)
+            if self._database.write("settle_effect", status=status.value, result=text, now=self._clock(), **values):
+                self._note("settled", claim, status=status.value)
+            return self.get(claim.id)
+
+    def resolve(self, effect_id: str, status: EffectStatus, result: Any, by: str) -> tuple[bool, EffectRow]:
+        """Say what became of an effect whose outcome is unknown; False when it was known already.
+
+        A claim that has run out counts as unknown.
+        """
+        with self._database.transaction():
+            row = self.get(effect_id)
+            if row.status == EffectStatus.CLAIMED and row.until <= self._clock():
+                self._lose(row)
+            values = {"id": effect_id, "status": status.value, "result": json.dumps(result), "now": self._clock()}
+            won = bool(self._database.write("resolve_effect", **values))
+            if won:
+                self._note("resolved", row, status=status.value, by=by)
+            return won, self.get(effect_id)
+
+    def find(self, effect_id: str) -> EffectRow | None:
+        """Return an effect, or None."""
+        rows = self._database.query("find_effect", id=effect_id)
+        return _effect(rows[0]) if rows else None
+
+    def get(self, effect_id: str) -> EffectRow:
+        """Return an effect.
+
+        Raises:
+            EffectNotFound: If there is none with that id.
+        """
+        found = self.find(effect_id)
+        if found is None:
+            text = f"no effect {effect_id!r}; `loopwright show RUN` lists a run's effects"
+            raise EffectNotFound(text, effect_id=effect_id)
+        return found
+
+    def of_run(self, run_id: str) -> list[EffectRow]:
+        """Return the effects of a run, in order."""
+        return [_effect(row) for row in self._database.query("effects_of_run", run_id=run_id)]
+
+    def matching(self, prefix: str) -> list[str]:
+        """Return up to three ids that begin so."""
+        return [row["id"] for row in self._database.query("find_effects_by_prefix", prefix=f"{prefix}%")]
+
+    def _lose(self, row: EffectRow) -> None:
+        if self._database.write("lose_effect", id=row.id, generation=row.generation):
+            self._note("unknown", row, generation=row.generation)
+
+    def _note(self, event: str, row: EffectRow, **data: Any) -> None:
+        about = {"effect": row.id, "key": row.key, "tool": row.tool, **data}
+        self._log.append(event, thread_id=row.thread_id, run_id=row.run_id, **about)
+
+
+def _effect(row: Row) -> EffectRow:
+    return EffectRow(**{**row, "result": json.loads(row["result"]) if row["result"] else None})

@@ -1,0 +1,119 @@
+"""The ledger: what must be atomic across processes, one small object a table."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+from loopwright.state import NOT_HAPPENED, Happened, NotHappened, Question, StopReason
+
+from .approvals import Approvals, Decided
+from .database import Database
+from .effects import EffectRow, Effects, EffectStatus
+from .heart import Heart
+from .log import Log
+from .run_table import Leases, RunTable
+from .spend import Spend
+
+Clock = Callable[[], float]
+"""Returns seconds since the epoch."""
+
+LEASE_SECONDS = 10.0
+"""How long a lease or a claim outlives its last heartbeat."""
+
+
+class Ledger:
+    """Runs, leases, approvals, effects, spend and log, in one database.
+
+    Every method of its tables commits before it returns, unless it says otherwise. All are safe to call from any
+    thread; none may be called in an event loop's own thread (they block), save on a database in memory.
+    """
+
+    def __init__(self, database: Database, clock: Clock, *, lease_seconds: float = LEASE_SECONDS) -> None:
+        """Put the tables over a database.
+
+        Args:
+            database: Opened; the ledger does not close it.
+            clock: Seconds since the epoch.
+            lease_seconds: How long a claim or lease outlives its last heartbeat.
+        """
+        self.database = database
+        self.clock = clock
+        self.lease_seconds = lease_seconds
+        self.owner = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        """Names this process, and this opening of the ledger, as the holder of leases and claims."""
+        self.heart = Heart(lease_seconds / 3)
+        self.log = Log(database, clock)
+        self.runs = RunTable(database, self.log, clock)
+        self.leases = Leases(database, clock, self.owner, lease_seconds)
+        self.approvals = Approvals(database, self.log, clock)
+        self.effects = Effects(database, self.log, clock, self.owner, lease_seconds)
+        self.spend = Spend(database, clock)
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether it lives in memory only: private to this process, gone with it."""
+        return self.database.is_memory
+
+    def end_run(self, run_id: str, reason: StopReason, *, thread_id: str, cost_nano: int) -> None:
+        """Note a run's end, with the settlements that wait, in one transaction; the first end counts."""
+        with self.database.transaction():
+            self.spend.flush()
+            self.runs.end(run_id, reason.status, thread_id=thread_id, reason=reason.value, cost_nano=cost_nano)
+
+    def decide(self, approval_id: str, decision: dict[str, Any], by: str) -> Decided:
+        """Take a decision; one about an outcome settles the effect in the same transaction.
+
+        Raises:
+            ApprovalNotFound: If nothing was ever asked under that id.
+        """
+        with self.database.transaction():
+            decided = self.approvals.decide(approval_id, decision, by)
+            if decided.accepted and decided.approval.question == Question.OUTCOME:
+                happened = decision["type"] == "respond"
+                status = EffectStatus.DONE if happened else EffectStatus.FAILED
+                self.effects.resolve(decided.approval.effect_id, status, decision.get("message", ""), by)
+            return decided
+
+    def resolve(self, effect_id: str, outcome: Happened | NotHappened, text: str, by: str) -> tuple[bool, EffectRow]:
+        """Say what became of an unknown effect, and answer the question about it, in one transaction.
+
+        Returns:
+            Whether this counts (else it was known before), and the effect as it stands now.
+
+        Raises:
+            EffectNotFound: If there is none with that id.
+        """
+        happened = isinstance(outcome, Happened)
+        with self.database.transaction():
+            status = EffectStatus.DONE if happened else EffectStatus.FAILED
+            won, row = self.effects.resolve(effect_id, status, text, by)
+            asked = self.approvals.of_effect(effect_id)
+            if won and asked is not None:
+                said = {"type": "respond", "message": text} if happened else {"type": NOT_HAPPENED}
+                self.approvals.decide(asked.id, said, by)
+            return won, row
+
+    def cancel(self, run_id: str, by: str) -> bool:
+        """Ask for a run's end and withdraw its questions, in one transaction; False when somebody was faster."""
+        with self.database.transaction():
+            won = self.runs.cancel(run_id, by)
+            if won:
+                self.approvals.withdraw(run_id, by)
+            return won
+
+    def close(self) -> None:
+        """Stop the heartbeat and store what waits for the next transaction."""
+        self.heart.stop()
+        self.spend.flush()
+
+    def __enter__(self) -> Self:
+        """Use the ledger in a block."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Close it."""
+        self.close()

@@ -1,0 +1,157 @@
+"""Runs and leases: what is there, how it stands, and who drives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from loopwright.state import RunStatus
+
+from .database import Database, Row
+from .log import Log
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run, as the ledger lists it."""
+
+    id: str
+    thread_id: str
+    agent: str
+    """Where another process finds the agent, `package.module:name`; empty when nobody said."""
+    task: str
+    input: str
+    """The message of a run that the ring has not yet taken in."""
+    status: str
+    reason: str
+    cancel_by: str
+    worker: str
+    cost_nano: int
+    created_at: float
+    updated_at: float
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing will happen any more."""
+        return RunStatus(self.status).is_final
+
+
+class RunTable:
+    """The runs."""
+
+    def __init__(self, database: Database, log: Log, clock: Callable[[], float]) -> None:
+        """Put the runs over their table."""
+        self._database = database
+        self._log = log
+        self._clock = clock
+
+    def start(self, run_id: str, *, thread_id: str, agent: str, message: str, task: str) -> None:
+        """Note that a run was asked for; a second time changes nothing."""
+        self._database.write(
+            "start_run", id=run_id, thread_id=thread_id, agent=agent, task=task, input=message, now=self._clock()
+        )
+
+    def begin(self, run_id: str, *, thread_id: str, agent: str, task: str) -> None:
+        """Note that the ring has taken the task in, and end what the thread left unfinished before it."""
+        with self._database.transaction():
+            for row in self._database.query("other_unfinished_runs", thread_id=thread_id, id=run_id):
+                if not row["input"]:
+                    self.set_status(row["id"], RunStatus.CANCELLED, reason="cancelled")
+            self._database.write(
+                "begin_run", id=run_id, thread_id=thread_id, agent=agent, task=task, now=self._clock()
+            )
+            self._log.append("began", thread_id=thread_id, run_id=run_id, task=task)
+
+    def set_status(self, run_id: str, status: RunStatus, *, reason: str = "", cost_nano: int = 0) -> None:
+        """Note how a run stands; a run that has ended stays as it ended."""
+        now = self._clock()
+        self._database.write(
+            "set_run_status", id=run_id, status=status.value, reason=reason, cost_nano=cost_nano, now=now
+        )
+
+    def end(self, run_id: str, status: RunStatus, *, thread_id: str, reason: str, cost_nano: int) -> None:
+        """Note that a run has ended, in the log too."""
+        with self._database.transaction():
+            self.set_status(run_id, status, reason=reason, cost_nano=cost_nano)
+            self._log.append("ended", thread_id=thread_id, run_id=run_id, status=status.value, reason=reason)
+
+    def set_worker(self, run_id: str, worker: str) -> None:
+        """Note who drives the run now."""
+        self._database.write("set_run_worker", id=run_id, worker=worker, now=self._clock())
+
+    def cancel(self, run_id: str, by: str) -> bool:
+        """Ask for a run's end; False when it has ended already, or somebody asked before."""
+        with self._database.transaction():
+            won = bool(self._database.write("cancel_run", id=run_id, by=by, now=self._clock()))
+            row = self.find(run_id)
+            if won and row is not None:
+                self._log.append("cancelled", thread_id=row.thread_id, run_id=run_id, by=by)
+        return won
+
+    def find(self, run_id: str) -> RunRow | None:
+        """Return a run, or None."""
+        rows = self._database.query("find_run", id=run_id)
+        return _run(rows[0]) if rows else None
+
+    def list(self, *, status: str = "", thread_id: str = "", limit: int = 50) -> list[RunRow]:
+        """Return runs, newest first."""
+        rows = self._database.query("list_runs", status=status, thread_id=thread_id, limit=limit)
+        return [_run(row) for row in rows]
+
+    def unfinished(self) -> list[RunRow]:
+        """Return what no live worker drives although something is to be done, oldest first."""
+        return [_run(row) for row in self._database.query("unfinished_runs", now=self._clock())]
+
+    def matching(self, prefix: str) -> list[str]:
+        """Return up to three run ids that begin so."""
+        return [row["id"] for row in self._database.query("find_runs_by_prefix", prefix=f"{prefix}%")]
+
+
+def _run(row: Row) -> RunRow:
+    return RunRow(**row)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who drives a thread, until when."""
+
+    thread_id: str
+    owner: str
+    token: int
+    """Counts the holders: a later one has a higher number."""
+    until: float
+
+
+class Leases:
+    """The leases: they save wasted work; what must hold without them is fenced elsewhere."""
+
+    def __init__(self, database: Database, clock: Callable[[], float], owner: str, seconds: float) -> None:
+        """Put the leases over their table, for one owner."""
+        self._database = database
+        self._clock = clock
+        self._owner = owner
+        self._seconds = seconds
+
+    def take(self, thread_id: str) -> Lease | None:
+        """Take the lease of a thread; None when a live worker holds it (this one included)."""
+        now = self._clock()
+        until = now + self._seconds
+        rows = self._database.write("take_lease", thread_id=thread_id, owner=self._owner, now=now, until=until)
+        return Lease(thread_id, self._owner, rows[0]["token"], until) if rows else None
+
+    def renew(self, lease: Lease) -> bool:
+        """Move the lease's end; False when another holds the thread now."""
+        until = self._clock() + self._seconds
+        values = {"thread_id": lease.thread_id, "owner": lease.owner, "token": lease.token}
+        return bool(self._database.write("renew_lease", until=until, **values))
+
+    def release(self, lease: Lease) -> None:
+        """Give the thread free; harmless when another holds it now."""
+        values = {"thread_id": lease.thread_id, "owner": lease.owner, "token": lease.token}
+        self._database.write("release_lease", **values)
+
+    def holder(self, thread_id: str) -> Lease | None:
+        """Return who holds the thread now; None when nobody does."""
+        rows = self._database.query("find_lease", thread_id=thread_id)
+        lease = Lease(**rows[0]) if rows else None
+        return lease if lease is not None and lease.until > self._clock() else None

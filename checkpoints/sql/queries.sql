@@ -1,0 +1,166 @@
+-- Every query of the ledger, by name.
+
+-- name: start_run
+-- A run that was asked for and is not yet taken in; starting it again changes nothing.
+insert into lw_runs (id, thread_id, agent, task, input, status, created_at, updated_at)
+values (:id, :thread_id, :agent, :task, :input, 'running', :now, :now)
+on conflict (id) do nothing;
+
+-- name: begin_run
+-- The ring has taken the task in.
+insert into lw_runs (id, thread_id, agent, task, status, created_at, updated_at)
+values (:id, :thread_id, :agent, :task, 'running', :now, :now)
+on conflict (id) do update set input = '', updated_at = :now;
+
+-- name: set_run_status
+update lw_runs set status = :status, reason = :reason, cost_nano = max(cost_nano, :cost_nano), updated_at = :now
+where id = :id and status in ('running', 'waiting');
+
+-- name: set_run_worker
+update lw_runs set worker = :worker, updated_at = :now where id = :id;
+
+-- name: cancel_run
+update lw_runs set cancel_by = :by, updated_at = :now
+where id = :id and cancel_by = '' and status in ('running', 'waiting')
+returning id;
+
+-- name: find_run
+select * from lw_runs where id = :id;
+
+-- name: find_runs_by_prefix
+select id from lw_runs where id like :prefix order by id limit 3;
+
+-- name: list_runs
+select * from lw_runs
+where (:status = '' or status = :status) and (:thread_id = '' or thread_id = :thread_id)
+order by created_at desc limit :limit;
+
+-- name: unfinished_runs
+-- What a crashed worker may have left: running, without a live lease on its thread; waiting and decided, or expired.
+select r.* from lw_runs r left join lw_leases l on l.thread_id = r.thread_id and l.until > :now
+where l.thread_id is null and (
+    r.status = 'running'
+    or (r.status = 'waiting' and (r.cancel_by <> '' or exists (
+        select 1 from lw_approvals a where a.run_id = r.id
+        and ((a.status = 'decided' and a.decided_at >= r.updated_at) or (a.status = 'open' and a.expires_at <= :now))))))
+order by r.created_at;
+
+-- name: other_unfinished_runs
+select * from lw_runs where thread_id = :thread_id and id <> :id and status in ('running', 'waiting')
+order by created_at;
+
+-- name: take_lease
+insert into lw_leases (thread_id, owner, token, until) values (:thread_id, :owner, 1, :until)
+on conflict (thread_id) do update set owner = :owner, token = token + 1, until = :until
+where lw_leases.until <= :now
+returning token;
+
+-- name: renew_lease
+update lw_leases set until = :until where thread_id = :thread_id and owner = :owner and token = :token
+returning token;
+
+-- name: release_lease
+update lw_leases set until = 0 where thread_id = :thread_id and owner = :owner and token = :token;
+
+-- name: find_lease
+select * from lw_leases where thread_id = :thread_id;
+
+-- name: open_approval
+insert into lw_approvals (id, run_id, thread_id, question, tool, args, payload, effect_id, status, created_at, expires_at)
+values (:id, :run_id, :thread_id, :question, :tool, :args, :payload, :effect_id, 'open', :now, :expires_at)
+on conflict (id) do nothing;
+
+-- name: decide_approval
+-- Compare and set: one decision counts, for ever.
+update lw_approvals set status = 'decided', decision = :decision, decided_by = :by, decided_at = :now
+where id = :id and status = 'open'
+returning id;
+
+-- name: find_approval
+select * from lw_approvals where id = :id;
+
+-- name: find_approvals_by_prefix
+select id from lw_approvals where id like :prefix order by id limit 3;
+
+-- name: open_approvals
+select a.* from lw_approvals a
+where a.status = 'open' and (:run_id = '' or a.run_id = :run_id) order by a.created_at, a.id limit :limit;
+
+-- name: approvals_of_run
+select * from lw_approvals where run_id = :run_id order by created_at, id;
+
+-- name: approval_of_effect
+select * from lw_approvals where effect_id = :effect_id and status = 'open';
+
+-- name: claim_effect
+insert into lw_effects (id, key, digest, tool, run_id, thread_id, status, owner, generation, until, began_at)
+values (:id, :key, :digest, :tool, :run_id, :thread_id, 'claimed', :owner, 1, :until, :now)
+on conflict (id) do nothing
+returning generation;
+
+-- name: reclaim_effect
+-- Take over what another has left, if nobody else did meanwhile.
+update lw_effects set status = 'claimed', owner = :owner, generation = generation + 1, until = :until, digest = :digest,
+    run_id = :run_id, thread_id = :thread_id, began_at = :now, result = '', ended_at = null
+where id = :id and generation = :generation and status = :status
+returning generation;
+
+-- name: renew_effect
+update lw_effects set until = :until
+where id = :id and owner = :owner and generation = :generation and status = 'claimed'
+returning generation;
+
+-- name: settle_effect
+-- Only who claimed it last may say what became of it; an outcome that was unknown may become known.
+update lw_effects set status = :status, result = :result, ended_at = :now
+where id = :id and owner = :owner and generation = :generation and status in ('claimed', 'unknown')
+returning id;
+
+-- name: lose_effect
+-- Its claim has run out: from now on its outcome is unknown.
+update lw_effects set status = 'unknown'
+where id = :id and generation = :generation and status = 'claimed'
+returning id;
+
+-- name: resolve_effect
+-- A person, or a hook, knows: the claim's owner can say nothing any more.
+update lw_effects set status = :status, result = :result, ended_at = :now, generation = generation + 1
+where id = :id and status = 'unknown'
+returning id;
+
+-- name: find_effect
+select * from lw_effects where id = :id;
+
+-- name: find_effects_by_prefix
+select id from lw_effects where id like :prefix order by id limit 3;
+
+-- name: effects_of_run
+select * from lw_effects where run_id = :run_id order by began_at, id;
+
+-- name: open_attempt
+insert into lw_spend (run_id, step, attempt, model, status, input_tokens, output_tokens, cost_nano, opened_at)
+values (:run_id, :step, :attempt, :model, 'open', :input_tokens, :output_tokens, :cost_nano, :now);
+
+-- name: settle_attempt
+update lw_spend set status = 'settled', input_tokens = :input_tokens, output_tokens = :output_tokens, cost_nano = :cost_nano
+where run_id = :run_id and step = :step and attempt = :attempt;
+
+-- name: attempts_of_step
+select * from lw_spend where run_id = :run_id and step = :step order by attempt;
+
+-- name: attempts_of_run
+select * from lw_spend where run_id = :run_id order by step, attempt;
+
+-- name: last_log
+select number, hash from lw_log order by number desc limit 1;
+
+-- name: append_log
+insert into lw_log (number, at, thread_id, run_id, event, data, previous, hash)
+values (:number, :at, :thread_id, :run_id, :event, :data, :previous, :hash);
+
+-- name: log_of_run
+select * from lw_log where :run_id = '' or run_id = :run_id order by number;
+
+-- name: release_effect
+-- Nothing was begun: as if it had never been claimed.
+delete from lw_effects where id = :id and owner = :owner and generation = :generation and status = 'claimed';
