@@ -1,0 +1,27 @@
+"""The guard's rules: pure functions, without a graph and without a database."""
+
+from __future__ import annotations
+
+from .limits import calls_are_used_up, limit_met, over_limit, refuse_call, seconds_left
+from .loops import IN_A_ROW, is_loop, next_window
+from .rules import Predicate, ProposedCall, Rule, Screening, allow, ask, check_rules, deny, screen
+
+__all__ = [
+    "IN_A_ROW",
+    "Predicate",
+    "ProposedCall",
+    "Rule",
+    "Screening",
+    "allow",
+    "ask",
+    "calls_are_used_up",
+    "check_rules",
+    "deny",
+    "is_loop",
+    "limit_met",
+    "next_window",
+    "over_limit",
+    "refuse_call",
+    "screen",
+    "seconds_left",
+]

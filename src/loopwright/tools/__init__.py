@@ -1,0 +1,32 @@
+"""Tools: their contract, and what their results become."""
+
+from __future__ import annotations
+
+from loopwright.errors import NotDone
+
+from .contract import Contract, Effect, EffectKind, Verify, check_contract
+from .deadline import OutOfTime, acall_within, await_within, call_within
+from .results import EMPTY, NOTHING, mark_untrusted, safe_str, to_text
+from .tool import Tool, annotate, contract_of, tool
+
+__all__ = [
+    "EMPTY",
+    "NOTHING",
+    "Contract",
+    "Effect",
+    "EffectKind",
+    "NotDone",
+    "OutOfTime",
+    "Tool",
+    "Verify",
+    "acall_within",
+    "annotate",
+    "await_within",
+    "call_within",
+    "check_contract",
+    "contract_of",
+    "mark_untrusted",
+    "safe_str",
+    "to_text",
+    "tool",
+]

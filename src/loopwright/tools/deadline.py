@@ -1,0 +1,78 @@
+"""Calls that must be over in time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class OutOfTime(Exception):
+    """Raised when a call was not over in time; unlike `TimeoutError`, never by the call itself."""
+
+    def __init__(self, seconds: float) -> None:
+        """Keep how long was waited."""
+        super().__init__(f"timed out after {seconds:g} s")
+        self.seconds = seconds
+
+
+def call_within(seconds: float, function: Callable[[], T]) -> T:
+    """Call a blocking function, and give up waiting after `seconds`.
+
+    Python cannot end a thread: one that is late goes on, and nobody listens to it. It is a daemon, so that it cannot
+    hold up the end of the process.
+
+    Raises:
+        OutOfTime: If it was not over in time.
+    """
+    future = _begin(function)
+    try:
+        return future.result(seconds)
+    except TimeoutError:
+        if future.done():  # the function's own TimeoutError
+            raise
+        raise OutOfTime(seconds) from None
+
+
+async def acall_within(seconds: float, function: Callable[[], T]) -> T:
+    """Do the same without blocking the event loop."""
+    return await await_within(seconds, lambda: asyncio.wrap_future(_begin(function)))
+
+
+async def await_within(seconds: float, start: Callable[[], Awaitable[T]]) -> T:
+    """Await something, and cancel it after `seconds`.
+
+    Raises:
+        OutOfTime: If it was not over in time.
+    """
+    scope = asyncio.timeout(seconds)
+    try:
+        async with scope:
+            return await start()
+    except TimeoutError:
+        if scope.expired():
+            raise OutOfTime(seconds) from None
+        raise
+
+
+def _begin(function: Callable[[], T]) -> Future[T]:
+    """Run a function in a thread of its own, within the caller's context variables."""
+    future: Future[T] = Future()
+    context = contextvars.copy_context()
+
+    def work() -> None:
+        try:
+            result = context.run(function)
+        except BaseException as error:  # noqa: BLE001 -- whatever it is, it belongs to whoever waits
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    future.set_running_or_notify_cancel()
+    threading.Thread(target=work, name="loopwright-call", daemon=True).start()
+    return future
