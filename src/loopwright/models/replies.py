@@ -1,0 +1,128 @@
+"""What a model's reply means: the message that is kept, the decision, and the tokens. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall
+
+from loopwright.state import CallTools, Decision, FinalAnswer, Malformed, Refused, RequestedCall, Tokens, digest, excerpt
+
+CHARACTERS_A_TOKEN = 4
+"""The usual rule of thumb for English text; used only where a provider reports nothing."""
+UNKNOWN_OUTPUT = 1024
+"""Output tokens that an attempt counts for when its process died before the reply came."""
+
+_CUT = ("length", "max_tokens", "MAX_TOKENS")
+_FILTERED = ("content_filter", "refusal", "SAFETY")
+
+
+def read_reply(reply: BaseMessage, place: str) -> tuple[AIMessage | None, Decision]:
+    """Turn a reply into the message to keep (None: nothing worth sending again) and the decision.
+
+    Args:
+        reply: What the model sent.
+        place: Names the step, so that a call without an id gets the same one when the step is repeated.
+    """
+    message = AIMessage(content=reply.content) if not isinstance(reply, AIMessage) else reply
+    text = message.text.strip()
+    finish = _finish(message)
+    if (refusal := _refusal(message)) or finish in _FILTERED:
+        said = refusal or text or "The model's provider filtered the reply."
+        return _without_calls(message, said, place), Refused(said)
+    if finish in _CUT:
+        return (_without_calls(message, text, place) if text else None), Malformed("truncated", text)
+    calls = _calls(message, place)
+    if calls:
+        return _with_calls(message, calls, place), CallTools(calls, text)
+    if not text:
+        return None, Malformed("empty")
+    return _named(message, place), FinalAnswer(text)
+
+
+def _finish(message: AIMessage) -> str:
+    metadata: dict[str, Any] = message.response_metadata
+    return str(metadata.get("finish_reason") or metadata.get("stop_reason") or "")
+
+
+def _refusal(message: AIMessage) -> str:
+    said = message.additional_kwargs.get("refusal")
+    if not said and isinstance(message.content, list):
+        blocks = [block for block in message.content if isinstance(block, dict) and block.get("type") == "refusal"]
+        said = " ".join(str(block.get("refusal", "")) for block in blocks)
+    return str(said or "").strip()
+
+
+def _calls(message: AIMessage, place: str) -> tuple[RequestedCall, ...]:
+    """Return all calls, readable or not, each with an id of its own."""
+    taken: set[str] = set()
+    calls: list[RequestedCall] = []
+    for call in message.tool_calls:
+        calls.append(RequestedCall(_own_id(call.get("id"), taken, place), call["name"], call["args"]))
+    for bad in message.invalid_tool_calls:
+        why = f"the arguments are no JSON object: {excerpt(str(bad.get('args')))}"
+        calls.append(RequestedCall(_own_id(bad.get("id"), taken, place), bad.get("name") or "", {}, why))
+    return tuple(calls)
+
+
+def _own_id(given: str | None, taken: set[str], place: str) -> str:
+    own = given if given and given not in taken else f"call_{digest(place, len(taken))[:24]}"
+    taken.add(own)
+    return own
+
+
+def _named(message: AIMessage, place: str) -> AIMessage:
+    return message if message.id else message.model_copy(update={"id": f"ai-{digest(place)[:24]}"})
+
+
+def _with_calls(message: AIMessage, calls: tuple[RequestedCall, ...], place: str) -> AIMessage:
+    """Keep the message with calls whose arguments every server can read back."""
+    if not message.invalid_tool_calls and [call["id"] for call in message.tool_calls] == [call.id for call in calls]:
+        return _named(message, place)
+    sent = [ToolCall(name=call.name or "unknown", args=call.args, id=call.id, type="tool_call") for call in calls]
+    return AIMessage(
+        content=message.text,
+        tool_calls=sent,
+        id=_named(message, place).id,
+        usage_metadata=message.usage_metadata,
+        response_metadata=message.response_metadata,
+    )
+
+
+def _without_calls(message: AIMessage, text: str, place: str) -> AIMessage:
+    return AIMessage(
+        content=text,
+        id=_named(message, place).id,
+        usage_metadata=message.usage_metadata,
+        response_metadata=message.response_metadata,
+    )
+
+
+def tokens_of(reply: BaseMessage, sent: Sequence[AnyMessage]) -> Tokens:
+    """Return a reply's tokens; what the provider did not report is estimated, and marked so."""
+    usage: dict[str, Any] = dict(getattr(reply, "usage_metadata", None) or {})
+    given_in, given_out = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
+    estimated = given_in <= 0 or given_out <= 0
+    return Tokens(
+        input=given_in if given_in > 0 else estimate_input(sent),
+        output=given_out if given_out > 0 else _size(reply),
+        cached=int((usage.get("input_token_details") or {}).get("cache_read") or 0),
+        reasoning=int((usage.get("output_token_details") or {}).get("reasoning") or 0),
+        estimated=estimated,
+    )
+
+
+def estimate_input(messages: Sequence[AnyMessage]) -> int:
+    """Estimate the tokens of a transcript: the newest reported total, and the texts since then."""
+    tokens = 0
+    for message in reversed(messages):
+        if isinstance(message, AIMessage) and message.usage_metadata and message.usage_metadata["input_tokens"] > 0:
+            return tokens + message.usage_metadata["total_tokens"]
+        tokens += _size(message)
+    return tokens
+
+
+def _size(message: BaseMessage) -> int:
+    calls = sum(len(str(call["args"])) + len(call["name"]) for call in getattr(message, "tool_calls", ()))
+    return (len(message.text) + calls) // CHARACTERS_A_TOKEN + 4
