@@ -1,0 +1,122 @@
+"""The ring: observe, reason, guard, act, as one LangGraph state graph.
+
+             ┌─────────────── within limits ─────────────┐
+             │                                           ▼
+    START ──► observe ──── a limit is met ────► guard ◄── reason      a proposal: calls, or a final answer
+             ▲                               │ │ ▲
+             │                               │ └─┘                ask a person, then judge the answer
+             └── act ◄─── allowed: one Send ─┤
+                          task a call        └──► END             finished, stopped, refused, cancelled
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from loopwright.checkpoints import Checkpoints, Saver
+from loopwright.models import Price
+from loopwright.nodes import AgentSpec, Ledgers, Node, act, guard, observe, reason
+from loopwright.policy import Rule
+from loopwright.state import AgentInput, AgentState, Limits
+
+from .building import build_spec
+from .calling import checked_config, has_own_saver, refuse_empty_resume
+from .routes import Routes
+
+
+def build_ring(spec: AgentSpec, ledgers: Ledgers) -> StateGraph[AgentState, None, AgentInput, AgentState]:
+    """Assemble the ring: this function is the picture above."""
+    routes = Routes(spec.limits)
+    ring = StateGraph(AgentState, input_schema=AgentInput)
+
+    ring.add_node("observe", Node("observe", observe, spec, ledgers))
+    ring.add_node("guard", Node("guard", guard, spec, ledgers))
+    ring.add_node("reason", Node("reason", reason, spec, ledgers))
+    ring.add_node("act", Node("act", act, spec, ledgers))
+
+    ring.add_edge(START, "observe")
+    ring.add_conditional_edges("observe", routes.after_observe, ["reason", "guard"])
+    ring.add_edge("reason", "guard")
+    ring.add_conditional_edges("guard", routes.after_guard, ["guard", "act", "observe", "reason", END])
+    ring.add_edge("act", "observe")
+    return ring
+
+
+class Agent(CompiledStateGraph[AgentState, None, AgentInput, AgentState]):
+    """A compiled ring with its frozen specification; a LangGraph graph like any other.
+
+    Attributes:
+        spec: What the agent is made of.
+    """
+
+    def __init__(self, *, spec: AgentSpec, **parts: Any) -> None:
+        """Take the parts of a compiled graph; `create_agent` is the way to build one."""
+        # A keyword of `__init__`: LangGraph's `copy` rebuilds from `__dict__`, and would lose what was set later.
+        super().__init__(**parts)
+        self.spec = spec
+
+    def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]  # noqa: A002 -- six overloads of LangGraph's
+        """Stream as LangGraph does, within the agent's limits and with every checkpoint on disk before the next step."""
+        checked = checked_config(self.spec.limits, config, self.config)
+        refuse_empty_resume(self, input, checked)
+        yield from super().stream(input, checked, **self._durable(options))
+
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]  # noqa: A002 -- six overloads of LangGraph's
+        """Do the same, awaited."""
+        checked = checked_config(self.spec.limits, config, self.config)
+        refuse_empty_resume(self, input, checked)
+        async for part in super().astream(input, checked, **self._durable(options)):
+            yield part
+
+    def _durable(self, options: dict[str, Any]) -> dict[str, Any]:
+        # LangGraph's default stores a checkpoint while the next step runs already: a crash would repeat that step.
+        return {**options, "durability": "sync"} if has_own_saver(self) else options
+
+
+def create_agent(
+    model: str | BaseChatModel,
+    tools: Sequence[BaseTool],
+    *,
+    system_prompt: str = "",
+    limits: Limits | None = None,
+    permissions: Sequence[Rule] = (),
+    price: Price | None = None,
+    checkpoints: Checkpoints | None = None,
+    name: str = "agent",
+    **unknown: Any,
+) -> Agent:
+    """Build an agent.
+
+    Args:
+        model: `"openai:gpt-5-mini"`, `"demo"`, or any LangChain chat model that can bind tools.
+        tools: Made by `@tool` or `annotate`; a plain LangChain tool counts as a `write`.
+        system_prompt: Sent before the transcript at each model call; never stored.
+        limits: The bounds of each run; finite by default.
+        permissions: Rules built with `allow`, `ask` and `deny`. Without a matching rule a `read` is allowed, and all
+            else asks a person.
+        price: Of the model, where `genai-prices` does not list it, or another price was agreed.
+        checkpoints: Binds saver and ledger for plain `invoke`. `Runs` brings its own, and LangGraph's server too: an
+            agent exported for Studio has none.
+        name: Shown in Studio and in traces.
+        **unknown: Refused.
+
+    Raises:
+        ConfigurationError: Naming what was set up wrongly, and the way out; nothing is left to fail at run time.
+    """
+    spec = build_spec(model, tools, system_prompt, limits or Limits(), permissions, price, name, unknown)
+    return compile_agent(spec, checkpoints)
+
+
+def compile_agent(spec: AgentSpec, checkpoints: Checkpoints | None) -> Agent:
+    """Compile the ring of a specification over saver and ledger, or over neither."""
+    ring = build_ring(spec, Ledgers(checkpoints.ledger if checkpoints else None))
+    saver: Saver | None = checkpoints.saver if checkpoints else None
+    compiled = ring.compile(checkpointer=saver, name=spec.name)
+    return Agent(spec=spec, **vars(compiled))

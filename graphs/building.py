@@ -1,0 +1,86 @@
+"""Checks everything that an agent is made of, before any step runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.tools import BaseTool
+
+from loopwright.errors import ConfigurationError, DuplicateTool, UnknownTool
+from loopwright.models import Price, known_price, model_name, open_model
+from loopwright.nodes import AgentSpec
+from loopwright.policy import Rule, check_rules
+from loopwright.state import Limits
+from loopwright.tools import Contract, contract_of
+
+
+def build_spec(
+    model: str | BaseChatModel,
+    tools: Sequence[BaseTool],
+    system_prompt: str,
+    limits: Limits,
+    permissions: Sequence[Rule],
+    price: Price | None,
+    name: str,
+    unknown: Mapping[str, Any],
+) -> AgentSpec:
+    """Return the frozen specification.
+
+    Raises:
+        ConfigurationError: If anything in it is set up wrongly.
+    """
+    _refuse_unknown(unknown)
+    if not isinstance(model, str | BaseChatModel):
+        text = f"model is {model!r}; give a name such as 'openai:gpt-5-mini', or a LangChain chat model"
+        raise ConfigurationError(text)
+    opened = open_model(model)
+    contracts = _contracts(tools)
+    _check_limits(limits, contracts)
+    pricer = price or known_price(opened)
+    if limits.max_cost is not None and pricer is None:
+        text = f"max_cost is set, but the price of {model_name(opened)!r} is not known; give price=Price(input, output)"
+        raise ConfigurationError(text, model=model_name(opened), option="max_cost")
+    return AgentSpec(
+        name=name,
+        model=opened,
+        model_name=model_name(opened),
+        bound=opened.bind_tools([*tools]) if tools else opened,
+        tools=contracts,
+        rules=check_rules(permissions, contracts),
+        limits=limits,
+        system_prompt=system_prompt,
+        price=pricer,
+    )
+
+
+def _refuse_unknown(unknown: Mapping[str, Any]) -> None:
+    if "checkpointer" in unknown:
+        text = "create_agent takes checkpoints=open_checkpoints(…), not checkpointer=: saver and ledger belong together"
+        raise ConfigurationError(text, option="checkpointer")
+    if unknown:
+        raise ConfigurationError(f"create_agent has no option {', '.join(sorted(unknown))}", options=sorted(unknown))
+
+
+def _contracts(tools: Sequence[object]) -> dict[str, Contract]:
+    contracts: dict[str, Contract] = {}
+    for item in tools:
+        if not isinstance(item, BaseTool):
+            text = f"tools hold {item!r}, which is no tool; decorate the function with @tool"
+            raise ConfigurationError(text)
+        if item.name in contracts:
+            raise DuplicateTool(f"two tools are called {item.name!r}; rename one of them", tool=item.name)
+        contracts[item.name] = contract_of(item)
+    return contracts
+
+
+def _check_limits(limits: object, contracts: Mapping[str, Contract]) -> None:
+    if not isinstance(limits, Limits):
+        raise ConfigurationError(f"limits is {limits!r}; give Limits(…)", option="limits")
+    named = limits.max_calls_per_tool if isinstance(limits.max_calls_per_tool, Mapping) else {}
+    for name in named:
+        if name not in contracts:
+            known = ", ".join(contracts) or "none"
+            text = f"max_calls_per_tool names {name!r}, which is no tool of this agent; its tools are: {known}"
+            raise UnknownTool(text, target=name)

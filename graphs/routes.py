@@ -1,0 +1,51 @@
+"""Where the ring goes next: pure functions over the state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from langgraph.graph import END
+from langgraph.types import Send
+
+from loopwright.nodes import ActTask
+from loopwright.policy import limit_met
+from loopwright.state import AgentState, Limits, RunStatus, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """The ring's two forks."""
+
+    limits: Limits
+
+    def after_observe(self, state: AgentState) -> str:
+        """Reason while all is well; else the guard asks about an outcome, or ends the run."""
+        if state.get("turn") or self._is_at_limit(state):
+            return "guard"
+        return "reason"
+
+    def after_guard(self, state: AgentState) -> str | list[Send]:
+        """Ask, act, observe, reason again, or end.
+
+        The whole turn waits for its questions; then all that may run, runs, one task a call.
+        """
+        if RunStatus(state["run"]["status"]).is_final:
+            return END
+        turn = state["turn"]
+        if any(call["verdict"] == Verdict.ASK for call in turn):
+            return "guard"
+        if turn:
+            return _acts(state) or "observe"
+        return "guard" if self._is_at_limit(state) else "reason"
+
+    def _is_at_limit(self, state: AgentState) -> bool:
+        return limit_met(self.limits, state["usage"], state["run"], state["thread"]) is not None
+
+
+def _acts(state: AgentState) -> list[Send]:
+    run_id, step, usage = state["run"]["id"], state["usage"]["steps"], state["usage"]
+    return [
+        Send("act", ActTask(call=call, run_id=run_id, step=step, usage=usage))
+        for call in state["turn"]
+        if call["verdict"] == Verdict.ALLOW and not call.get("result")
+    ]

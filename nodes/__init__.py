@@ -1,0 +1,33 @@
+"""The four nodes of the ring, each one `async def` over a port."""
+
+from __future__ import annotations
+
+from .act import ActTask, act
+from .guard import Moment, guard, moment_of
+from .ledgers import Ledgers
+from .observe import observe
+from .port import RUN_ID_KEY, Node, run_through
+from .questions import WAKE, parse_answer, payload_of
+from .reason import reason
+from .screening import normal_decision, refuse_decision
+from .spec import AgentSpec
+
+__all__ = [
+    "RUN_ID_KEY",
+    "WAKE",
+    "ActTask",
+    "AgentSpec",
+    "Ledgers",
+    "Moment",
+    "Node",
+    "act",
+    "guard",
+    "moment_of",
+    "normal_decision",
+    "observe",
+    "parse_answer",
+    "payload_of",
+    "reason",
+    "refuse_decision",
+    "run_through",
+]

@@ -1,0 +1,271 @@
+"""`guard`: judges every proposal, asks a person, and ends the run.
+
+It has three moments about calls, each a super-step of its own, so that nothing is computed twice on resume: *screen*
+writes verdicts, *ask* does one thing (`interrupt`), *judge* reads the decision from the ledger.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, assert_never
+
+from langchain_core.messages import HumanMessage
+from langgraph.types import interrupt
+
+from loopwright.policy import calls_are_used_up, limit_met, over_limit, refuse_call
+from loopwright.state import (
+    AgentState,
+    Call,
+    CallTools,
+    FinalAnswer,
+    Malformed,
+    Outcome,
+    Question,
+    Refused,
+    Result,
+    RunRecord,
+    StopReason,
+    ThreadRecord,
+    UsageRecord,
+    Verdict,
+    add_seconds,
+    add_tool_call,
+    last_text,
+    load_decision,
+)
+
+from .judging import judge
+from .port import Port
+from .questions import approval_id, payload_of, question_of
+from .screening import screen_call
+
+MAX_MALFORMED = 3
+"""So many unusable replies in a row end the run."""
+NUDGES = {
+    "empty": "Your last reply was empty. Call a tool, or give the final answer as text.",
+    "truncated": "Your last reply was cut off at its length limit. Be brief: call a tool, or give the final answer.",
+}
+
+
+class Moment(StrEnum):
+    """What the guard is there for, this super-step."""
+
+    SCREEN = "screen"
+    ASK = "ask"
+    JUDGE = "judge"
+    OPEN = "open"
+    """Ask about an outcome that is unknown."""
+    CONCLUDE = "conclude"
+    """The model proposed no calls."""
+    STOP = "stop"
+    """A limit is met."""
+
+
+def moment_of(state: AgentState) -> Moment:
+    """Tell from the state alone what is to be done."""
+    turn = state.get("turn") or []
+    decision = state.get("decision")
+    if decision:
+        return Moment.SCREEN if decision["kind"] == "call_tools" else Moment.CONCLUDE
+    if any(call["verdict"] == Verdict.UNKNOWN for call in turn):
+        return Moment.OPEN
+    if any(call["verdict"] == Verdict.ASK for call in turn):
+        return Moment.JUDGE if state.get("answers") else Moment.ASK
+    return Moment.STOP
+
+
+async def guard(state: AgentState, port: Port) -> dict[str, Any]:
+    """Do what the moment asks for."""
+    match moment_of(state):
+        case Moment.SCREEN:
+            return await _screen(state, port)
+        case Moment.ASK:
+            return _ask(state, port)
+        case Moment.JUDGE:
+            return _timed(await judge(state, port), state, port)
+        case Moment.OPEN:
+            return await _open_outcomes(state, port)
+        case Moment.CONCLUDE:
+            return await _conclude(state, port)
+        case Moment.STOP:
+            return await _stop(state, port)
+
+
+async def _screen(state: AgentState, port: Port) -> dict[str, Any]:
+    """Write a verdict for every call into the state, and a row into the ledger for each that must be asked."""
+    decision = load_decision(state["decision"] or {})
+    if not isinstance(decision, CallTools):
+        raise TypeError(decision)
+    usage, run = state["usage"], state["run"]
+    turn: list[Call] = []
+    for ordinal, asked in enumerate(decision.calls):
+        base: Call = {
+            "id": asked.id,
+            "name": asked.name,
+            "args": asked.args,
+            "ordinal": ordinal,
+            "attempt": 0,
+            "verdict": Verdict.INVALID,
+            "why": asked.error,
+            "by": "the schema",
+            "thought": decision.thought,
+        }
+        call, usage = _admit(base if asked.error else screen_call(base, state, port.spec), usage, port)
+        turn.append(_with_question(call, Question.APPROVAL, state, port) if call["verdict"] == Verdict.ASK else call)
+    if any(call["verdict"] == Verdict.NOT_RUN for call in turn) and calls_are_used_up(port.spec.limits, usage):
+        run = {**run, "stop": StopReason.MAX_TOOL_CALLS}
+    if _nobody_to_ask(turn):
+        run = {**run, "stop": StopReason.DENIED}
+    await _open_questions(turn, run, port)
+    return {"decision": None, "turn": turn, "run": run, "usage": add_seconds(usage, port.elapsed())}
+
+
+def _admit(call: Call, usage: UsageRecord, port: Port) -> tuple[Call, UsageRecord]:
+    """Count a call that may run, or be asked about, if it still fits; calls are admitted in their order."""
+    if call["verdict"] not in (Verdict.ALLOW, Verdict.ASK):
+        return call, usage
+    if why := refuse_call(port.spec.limits, usage, call["name"]):
+        return {**call, "verdict": Verdict.NOT_RUN, "why": why, "by": "the limits"}, usage
+    return call, add_tool_call(usage, call["name"])
+
+
+_NOBODY = "it would have to be asked about, and a run without a checkpointer has nobody to ask"
+
+
+def _with_question(call: Call, question: Question, state: AgentState, port: Port) -> Call:
+    """Bind a question to the call; where nobody can be asked, the answer is no."""
+    if not port.place.has_saver:
+        return {**call, "verdict": Verdict.DENY, "why": _NOBODY, "by": "default"}
+    contract = port.spec.tools[call["name"]]
+    asked: Call = {**call, "question": question, "verdict": Verdict.ASK}
+    number = approval_id(
+        asked,
+        schema=contract.schema.model_json_schema(),
+        thread_id=port.place.thread_id,
+        run_id=state["run"]["id"],
+        step=state["usage"]["steps"],
+    )
+    return {**asked, "approval": number}
+
+
+async def _open_questions(turn: list[Call], run: RunRecord, port: Port) -> None:
+    """Write the turn's questions into the ledger, in one transaction; the run waits from then on."""
+    questions = [question_of(call, run["id"]) for call in turn if call["verdict"] == Verdict.ASK]
+    if questions:
+        ledger = await port.ledger()
+        await port.ask(ledger, ledger.approvals.open, run["id"], port.place.thread_id, questions)
+
+
+def _nobody_to_ask(turn: list[Call]) -> bool:
+    return any(call["verdict"] == Verdict.DENY and call["why"] == _NOBODY for call in turn)
+
+
+def _ask(state: AgentState, port: Port) -> dict[str, Any]:
+    """Pause until somebody resumes. Nothing before `interrupt` has an effect, and nothing after it can raise."""
+    call = next(call for call in state["turn"] if call["verdict"] == Verdict.ASK)
+    value = interrupt(payload_of(call, state["run"]["id"]))
+    return {"answers": [{"approval": call["approval"], "value": value, "by": port.place.user}]}
+
+
+async def _open_outcomes(state: AgentState, port: Port) -> dict[str, Any]:
+    """Ask about each effect of the turn of which nobody knows whether it happened."""
+    if not port.place.has_saver:
+        return _timed(_left_unknown(state), state, port)
+    turn = [
+        _with_question(call, Question.OUTCOME, state, port) if call["verdict"] == Verdict.UNKNOWN else call
+        for call in state["turn"]
+    ]
+    await _open_questions(turn, state["run"], port)
+    return _timed({"turn": turn}, state, port)
+
+
+def _left_unknown(state: AgentState) -> dict[str, Any]:
+    """Without anybody to ask, tell the model not to repeat the call, and end the run."""
+    text = "ERROR: it was begun, and nobody knows whether it happened; do not repeat it"
+    turn = [
+        {**call, "verdict": Verdict.NOT_RUN, "result": _unknown_result(call, text)}
+        if call["verdict"] == Verdict.UNKNOWN
+        else call
+        for call in state["turn"]
+    ]
+    names = ", ".join(call["name"] for call in state["turn"] if call["verdict"] == Verdict.UNKNOWN)
+    error = f"nobody knows whether {names} happened, and a run without a checkpointer has nobody to ask"
+    return {"turn": turn, "run": {**state["run"], "stop": StopReason.ERROR, "error": error}}
+
+
+def _unknown_result(call: Call, text: str) -> Result:
+    return Result(call_id=call["id"], outcome=Outcome.UNKNOWN, text=text)
+
+
+async def _conclude(state: AgentState, port: Port) -> dict[str, Any]:
+    """Judge a reply without calls."""
+    decision = load_decision(state["decision"] or {})
+    match decision:
+        case FinalAnswer(text):
+            over = over_limit(port.spec.limits, state["usage"])
+            ended = _ended(state["run"], StopReason.ANSWERED, answer=text, over_limit=over)
+            return await _end(ended, state, port)
+        case Refused(text):
+            return await _end(_ended(state["run"], StopReason.REFUSED, answer=text), state, port)
+        case Malformed(why, text):
+            return await _nudge(why, text, state, port)
+        case CallTools():
+            raise TypeError(decision)
+        case _:
+            assert_never(decision)
+
+
+async def _nudge(why: str, text: str, state: AgentState, port: Port) -> dict[str, Any]:
+    """Tell the model what was wrong with its reply; after some in a row, end."""
+    count = state["run"].get("malformed", 0) + 1
+    if count >= MAX_MALFORMED:
+        reason = StopReason.EMPTY if why == "empty" else StopReason.TRUNCATED
+        return await _end(_ended(state["run"], reason, answer=text or last_text(state["messages"])), state, port)
+    told = HumanMessage(NUDGES[why], id=f"nudge-{state['run']['id']}-{state['usage']['steps']}")
+    run: RunRecord = {**state["run"], "malformed": count}
+    return _timed({"messages": [told], "run": run, "decision": None}, state, port)
+
+
+async def _stop(state: AgentState, port: Port) -> dict[str, Any]:
+    """End a run that may not go on."""
+    reason = limit_met(port.spec.limits, state["usage"], state["run"], state["thread"])
+    if reason is None:
+        raise RuntimeError("the guard was called with nothing to judge")
+    answer = state["run"].get("answer") or last_text(state["messages"])
+    return await _end(_ended(state["run"], reason, answer=answer), state, port)
+
+
+def _ended(run: RunRecord, reason: StopReason, *, answer: str, over_limit: StopReason | None = None) -> RunRecord:
+    ended: RunRecord = {**run, "status": reason.status, "reason": reason, "answer": answer}
+    return {**ended, "over_limit": over_limit} if over_limit else ended
+
+
+async def _end(run: RunRecord, state: AgentState, port: Port) -> dict[str, Any]:
+    """Write the run's end into the state, and into the ledger.
+
+    A run that `Runs` drives is ended in the ledger by `Runs`, once this checkpoint is stored: in the other order a
+    crash in between would leave a run that the ledger takes for ended, without its answer.
+    """
+    usage = add_seconds(state["usage"], port.elapsed())
+    if not port.place.run_id:
+        ledger = await port.ledger()
+        cost, thread = usage["cost_nano"], port.place.thread_id
+        await port.ask(ledger, ledger.end_run, run["id"], StopReason(run["reason"]), thread_id=thread, cost_nano=cost)
+    return {"run": run, "usage": usage, "thread": _totals(state["thread"], usage), "decision": None, "turn": []}
+
+
+def _totals(thread: ThreadRecord, usage: UsageRecord) -> ThreadRecord:
+    return {
+        **thread,
+        "runs": thread["runs"] + 1,
+        "steps": thread["steps"] + usage["steps"],
+        "tool_calls": thread["tool_calls"] + usage["tool_calls"],
+        "tokens": thread["tokens"] + usage["input_tokens"] + usage["output_tokens"],
+        "cost_nano": thread["cost_nano"] + usage["cost_nano"],
+    }
+
+
+def _timed(update: dict[str, Any], state: AgentState, port: Port) -> dict[str, Any]:
+    """Count this execution's own time."""
+    usage: UsageRecord = update.get("usage", state["usage"])
+    return {**update, "usage": add_seconds(usage, port.elapsed())}

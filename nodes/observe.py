@@ -1,0 +1,223 @@
+"""`observe`: takes in a task, or what came of the calls on the table."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+from langchain_core.messages import HumanMessage, ToolMessage
+
+from loopwright.checkpoints import EffectStatus, Ledger
+from loopwright.errors import ThreadNotFound, VersionUnsupported
+from loopwright.policy import next_window
+from loopwright.state import (
+    SCHEMA_VERSION,
+    AgentState,
+    Call,
+    Outcome,
+    Result,
+    RunRecord,
+    RunStatus,
+    StopReason,
+    ThreadRecord,
+    TrailEntry,
+    Verdict,
+    add_seconds,
+    digest,
+    excerpt,
+    no_usage,
+)
+from loopwright.tools import mark_untrusted
+
+from .port import Port
+from .screening import call_digest
+
+TASK_CHARACTERS = 200
+PLAIN_INVOKE = "(invoke)"
+"""In the ledger, the agent of a run that its caller drives: nobody else may carry it on."""
+SUPERSEDED = "not run: superseded by a newer message"
+
+_OUTCOMES = {
+    Verdict.DENY: Outcome.DENIED,
+    Verdict.INVALID: Outcome.INVALID,
+    Verdict.NOT_RUN: Outcome.NOT_RUN,
+    Verdict.ASK: Outcome.NOT_RUN,
+    Verdict.ALLOW: Outcome.NOT_RUN,
+    Verdict.UNKNOWN: Outcome.UNKNOWN,
+}
+
+
+async def observe(state: AgentState, port: Port) -> dict[str, Any]:
+    """Take in the newest user message as a task if it is new, else bring in the results of the turn."""
+    task = _new_task(state)
+    if task is not None:
+        return await _take_in(task, state, port)
+    return _bring_in(state, port)
+
+
+def _new_task(state: AgentState) -> HumanMessage | None:
+    """Return the message that is a task not yet taken in; None while a turn is on the table.
+
+    Raises:
+        ThreadNotFound: If there is nothing to do at all, as after a resume of a thread that never began.
+    """
+    messages = state.get("messages") or []
+    last = messages[-1] if messages else None
+    if isinstance(last, HumanMessage) and state.get("run", {}).get("task_id") != last.id:
+        return last
+    if not state.get("turn"):
+        text = "there is no task on this thread: the newest message is not a user's; start with a user message"
+        raise ThreadNotFound(text)
+    return None
+
+
+async def _take_in(task: HumanMessage, state: AgentState, port: Port) -> dict[str, Any]:
+    """Begin a run: close what the thread left open, start the run's counters at zero, keep the thread's totals."""
+    thread = state.get("thread") or _new_thread()
+    if thread["version"] > SCHEMA_VERSION:
+        text = f"this thread was written by a newer loopwright (state version {thread['version']}); upgrade to go on"
+        raise VersionUnsupported(text, found=thread["version"], known=SCHEMA_VERSION)
+    ledger = await port.ledger()
+    closed = await _close_turn(state, port, ledger)
+    run = RunRecord(
+        id=_run_id(port),
+        task_id=str(task.id),
+        task=excerpt(task.text, TASK_CHARACTERS),
+        began=ledger.clock(),
+        status=RunStatus.RUNNING,
+    )
+    begin = {"thread_id": port.place.thread_id, "agent": PLAIN_INVOKE, "task": run["task"]}
+    await port.ask(ledger, ledger.runs.begin, run["id"], **begin)
+    usage = add_seconds(no_usage(), port.elapsed())
+    window: dict[str, list[Any]] = {}
+    return {**closed, "run": run, "usage": usage, "thread": {**thread, "window": window}, "decision": None, "turn": []}
+
+
+def _run_id(port: Port) -> str:
+    """Name the run by the thread and the checkpoint where its task came in: a re-run finds the same."""
+    place = port.place
+    if place.run_id:
+        return place.run_id
+    if not (place.thread_id and place.has_saver):
+        return uuid.uuid4().hex
+    return digest("run", place.thread_id, place.checkpoint_id)
+
+
+def _new_thread() -> ThreadRecord:
+    return ThreadRecord(version=SCHEMA_VERSION, runs=0, steps=0, tool_calls=0, tokens=0, cost_nano=0, window={})
+
+
+async def _close_turn(state: AgentState, port: Port, ledger: Ledger) -> dict[str, Any]:
+    """Answer the calls that an earlier run left on the table: nothing of it may run any more.
+
+    What had been begun is told as the ledger knows it; its questions are withdrawn.
+    """
+    turn = state.get("turn") or []
+    if not turn:
+        return {}
+    await port.ask(ledger, ledger.approvals.withdraw, state["run"]["id"], "a newer message")
+    begun = {row.digest: row for row in await port.ask(ledger, ledger.effects.of_run, state["run"]["id"])}
+    settled: list[Call] = []
+    for call in turn:
+        row = begun.get(call_digest(call)) if call["verdict"] in (Verdict.ALLOW, Verdict.UNKNOWN, Verdict.ASK) else None
+        if call.get("result") or row is None:
+            closed: Call = call if call.get("result") else {**call, "why": SUPERSEDED}
+        elif row.status == EffectStatus.DONE:
+            closed = {**call, "result": Result(call_id=call["id"], outcome=Outcome.DONE, text=str(row.result))}
+        else:
+            text = "ERROR: it was begun, and nobody knows whether it happened; do not repeat it"
+            closed = {**call, "result": Result(call_id=call["id"], outcome=Outcome.UNKNOWN, text=text)}
+        settled.append(closed)
+    return _told(settled, state, port)
+
+
+def _bring_in(state: AgentState, port: Port) -> dict[str, Any]:
+    """Put each result behind its call; a turn with an unknown outcome stays on the table until somebody knows."""
+    results = {result["call_id"]: result for result in state.get("results") or ()}
+    turn = [_with_result(call, results.get(call["id"])) for call in state["turn"]]
+    usage = add_seconds(state["usage"], port.elapsed() + max((r.get("seconds", 0.0) for r in results.values()), default=0))
+    if any(call["verdict"] == Verdict.UNKNOWN for call in turn):
+        return {"turn": turn, "usage": usage}
+    told = _told(turn, state, port)
+    window = next_window(state["thread"]["window"], ((call_digest(call), digest(_text(call))) for call in turn))
+    update: dict[str, Any] = {**told, "turn": [], "usage": usage, "thread": {**state["thread"], "window": window}}
+    over = _handed_over(turn, port)
+    return {**update, "run": {**state["run"], "stop": StopReason.ESCALATED, "answer": over}} if over else update
+
+
+def _with_result(call: Call, result: Result | None) -> Call:
+    if result is None:
+        return call
+    if result["outcome"] == Outcome.UNKNOWN:
+        return {**call, "verdict": Verdict.UNKNOWN, "why": result["text"], "effect": result.get("effect", "")}
+    return {**call, "result": result}
+
+
+def _handed_over(turn: Iterable[Call], port: Port) -> str:
+    """Return what a tool said that handed the matter over to a person; empty when none did."""
+    for call in turn:
+        contract = port.spec.tools.get(call["name"])
+        if contract and contract.hands_over and _outcome(call) == Outcome.DONE:
+            return _text(call)
+    return ""
+
+
+def _told(turn: list[Call], state: AgentState, port: Port) -> dict[str, Any]:
+    """Return the turn as tool messages, in call order, and as trail entries."""
+    step = state["usage"]["steps"]
+    messages = [_message(call, state["run"]["id"], step, port) for call in turn]
+    return {"messages": messages, "trail": [_entry(call, state["run"]["id"], step) for call in turn]}
+
+
+def _message(call: Call, run_id: str, step: int, port: Port) -> ToolMessage:
+    contract, text = port.spec.tools.get(call["name"]), _text(call)
+    outcome = _outcome(call)
+    if contract and contract.untrusted and outcome in (Outcome.DONE, Outcome.ERROR):
+        text = mark_untrusted(text, call["name"])
+    return ToolMessage(
+        text,
+        tool_call_id=call["id"],
+        name=call["name"] or "unknown",
+        id=f"tool-{run_id}-{step}-{call['ordinal']}",
+        status="success" if outcome in (Outcome.DONE, Outcome.ANSWERED) else "error",
+        additional_kwargs={} if outcome in (Outcome.DONE, Outcome.ANSWERED, Outcome.ERROR) else {"executed": False},
+    )
+
+
+def _text(call: Call) -> str:
+    """Return what the model reads about a call."""
+    result = call.get("result")
+    if result:
+        return result["text"]
+    why = call["why"]
+    return why if why.startswith("not run") else f"ERROR: {why}"
+
+
+def _outcome(call: Call) -> Outcome:
+    result = call.get("result")
+    if result:
+        return Outcome(result["outcome"])
+    if call["verdict"] == Verdict.DENY and call.get("approval"):
+        return Outcome.REJECTED
+    return _OUTCOMES.get(Verdict(call["verdict"]), Outcome.NOT_RUN)
+
+
+def _entry(call: Call, run_id: str, step: int) -> TrailEntry:
+    result = call.get("result") or Result()
+    entry = TrailEntry(
+        run=run_id,
+        step=step,
+        tool=call["name"],
+        args=call["args"],
+        digest=call_digest(call),
+        thought=excerpt(call.get("thought", "")),
+        verdict=call["verdict"],
+        why=excerpt(call["why"]),
+        by=call["by"],
+        outcome=_outcome(call),
+        observation=excerpt(_text(call)),
+        began=result.get("began", 0.0),
+        seconds=result.get("seconds", 0.0),
+    )
+    return {**entry, "proposed": call["proposed"]} if call.get("proposed") else entry

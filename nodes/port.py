@@ -1,0 +1,196 @@
+"""The two doors of a node: one `async def`, driven by a blocking port or awaited over an async one."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
+
+from langchain_core.messages import AnyMessage, BaseMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph._internal._constants import CONFIG_KEY_CHECKPOINTER
+
+from loopwright.checkpoints import Ledger
+from loopwright.state import to_plain
+from loopwright.tools import Contract, Effect, acall_within, await_within, call_within
+
+from .ledgers import Ledgers
+from .spec import AgentSpec
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+FOREVER = threading.TIMEOUT_MAX
+RUN_ID_KEY = "__loopwright_run_id"
+"""In `configurable`: the run that `Runs` has started. LangGraph keeps keys that begin so out of the metadata."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the world a node runs."""
+
+    thread_id: str
+    """Empty when the graph runs without a thread."""
+    checkpoint_id: str
+    """The checkpoint that the node's super-step starts from: the same when it is run again."""
+    user: str
+    """Who is authenticated by LangGraph's server; empty when nobody is."""
+    has_saver: bool
+    """Whether a run can pause: there is something to resume from."""
+    run_id: str
+    """The run that `Runs` drives; empty for a plain invoke."""
+
+
+def place_of(config: RunnableConfig) -> Place:
+    """Read the place from a node's config."""
+    given: dict[str, Any] = config.get("configurable") or {}
+    runtime = given.get("__pregel_runtime")
+    info = getattr(runtime, "execution_info", None)
+    user = given.get("langgraph_auth_user_id") or ""
+    return Place(
+        thread_id=str(given.get("thread_id") or ""),
+        checkpoint_id=info.checkpoint_id if info else "",
+        user=str(user),
+        has_saver=bool(given.get(CONFIG_KEY_CHECKPOINTER)),
+        run_id=str(given.get(RUN_ID_KEY) or ""),
+    )
+
+
+class Port(ABC):
+    """What a node may do to the world outside the state."""
+
+    def __init__(self, spec: AgentSpec, ledgers: Ledgers, place: Place) -> None:
+        """Bind the port to one execution of one node."""
+        self.spec = spec
+        self.place = place
+        self._ledgers = ledgers
+        self._started = time.monotonic()
+
+    def elapsed(self) -> float:
+        """Return the active seconds of this execution so far."""
+        return time.monotonic() - self._started
+
+    async def ledger(self) -> Ledger:
+        """Return the ledger, opened when it is first needed."""
+        known = self._ledgers.opened(has_saver=self.place.has_saver)
+        return known or await self.blocking(self._ledgers.open, has_saver=self.place.has_saver)
+
+    async def ask(self, ledger: Ledger, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a method of the ledger; without a thread of its own where it cannot block."""
+        if ledger.is_memory:
+            return function(*args, **kwargs)
+        return await self.blocking(function, *args, **kwargs)
+
+    @abstractmethod
+    async def blocking(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call what may block."""
+
+    @abstractmethod
+    async def model(self, messages: Sequence[AnyMessage], seconds: float | None) -> BaseMessage:
+        """Call the model.
+
+        Raises:
+            OutOfTime: If the reply did not come in time.
+        """
+
+    @abstractmethod
+    async def tool(self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float) -> Any:
+        """Call a tool.
+
+        Raises:
+            OutOfTime: If it was not over in time; a blocking one then goes on, unheard.
+        """
+
+    @abstractmethod
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+class BlockingPort(Port):
+    """For `invoke`: nothing ever suspends, so that one `send` runs a node through."""
+
+    async def blocking(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call it here."""
+        return function(*args, **kwargs)
+
+    async def model(self, messages: Sequence[AnyMessage], seconds: float | None) -> BaseMessage:
+        """Call the model, in a thread where time is bounded."""
+        if seconds is None:
+            return self.spec.bound.invoke(list(messages))
+        return call_within(seconds, lambda: self.spec.bound.invoke(list(messages)))
+
+    async def tool(self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float) -> Any:
+        """Call the tool in a thread."""
+        return call_within(min(seconds, FOREVER), lambda: contract.run(args, effect))
+
+    async def sleep(self, seconds: float) -> None:
+        """Block."""
+        time.sleep(seconds)
+
+
+class AsyncPort(Port):
+    """For `ainvoke`."""
+
+    async def blocking(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call it in a thread, to its end: a cancellation must not part a claim from its record."""
+        task = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            await asyncio.wait([task])
+            raise
+
+    async def model(self, messages: Sequence[AnyMessage], seconds: float | None) -> BaseMessage:
+        """Await the model."""
+        if seconds is None:
+            return await self.spec.bound.ainvoke(list(messages))
+        return await await_within(seconds, lambda: self.spec.bound.ainvoke(list(messages)))
+
+    async def tool(self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float) -> Any:
+        """Await the tool, or call a blocking one in a thread."""
+        arun = contract.arun
+        if arun is None:
+            return await acall_within(seconds, lambda: contract.run(args, effect))
+        return await await_within(seconds, lambda: arun(args, effect))
+
+    async def sleep(self, seconds: float) -> None:
+        """Give the loop to others."""
+        await asyncio.sleep(seconds)
+
+
+Step = Callable[[Any, Port], Awaitable[dict[str, Any]]]
+
+
+class Node(Runnable[Any, Any]):
+    """One `async def` step as a LangGraph node with both doors; as cheap as a native node of either kind."""
+
+    def __init__(self, name: str, step: Step, spec: AgentSpec, ledgers: Ledgers) -> None:
+        """Bind a step to an agent."""
+        self.name = name
+        self._step = step
+        self._spec = spec
+        self._ledgers = ledgers
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002, ARG002 -- LangChain's signature
+        """Drive the step through, blocking."""
+        return to_plain(run_through(self._step(input, BlockingPort(self._spec, self._ledgers, place_of(config or {})))))
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002, ARG002 -- LangChain's signature
+        """Await the step."""
+        return to_plain(await self._step(input, AsyncPort(self._spec, self._ledgers, place_of(config or {}))))
+
+
+def run_through(step: Awaitable[T]) -> T:
+    """Run a coroutine that never suspends."""
+    coroutine: Coroutine[Any, Any, T] = step  # type: ignore[assignment] # pyright: ignore[reportAssignmentType]  # our steps are coroutines
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    coroutine.close()
+    raise RuntimeError("a blocking port suspended")

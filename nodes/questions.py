@@ -1,0 +1,120 @@
+"""What a person is shown, and what their answers mean. Pure functions, total: no answer can make them raise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from loopwright.checkpoints import NewApproval
+from loopwright.state import Call, Question, digest
+
+APPROVAL_DECISIONS = ("approve", "edit", "reject", "respond")
+OUTCOME_DECISIONS = ("respond", "reject")
+WAKE = {"type": "wake"}
+"""What a resume carries when the decision stands in the ledger."""
+
+_SYNONYMS = {"accept": "approve", "ignore": "reject", "response": "respond"}
+
+
+def approval_id(call: Call, *, schema: object, thread_id: str, run_id: str, step: int) -> str:
+    """Return the digest that binds an approval to exactly this call."""
+    place = [thread_id, run_id, step, call["ordinal"], call["attempt"], call.get("question", Question.APPROVAL)]
+    return digest(call["name"], schema, call["args"], place, call.get("effect", ""))
+
+
+def question_of(call: Call, run_id: str) -> NewApproval:
+    """Return the question about a call, as the ledger keeps it."""
+    return NewApproval(
+        id=call["approval"],
+        question=call["question"],
+        tool=call["name"],
+        args=call["args"],
+        payload=payload_of(call, run_id),
+        effect_id=call.get("effect", ""),
+        expires_in=call.get("expires_in") if call["question"] == Question.APPROVAL else None,
+    )
+
+
+def allowed_for(question: str) -> tuple[str, ...]:
+    """Return the decisions that can be taken on a kind of question."""
+    return OUTCOME_DECISIONS if question == Question.OUTCOME else APPROVAL_DECISIONS
+
+
+def payload_of(call: Call, run_id: str) -> dict[str, Any]:
+    """Return what an interrupt shows: keys that LangChain's clients, Agent Inbox and Studio all understand."""
+    allowed = [*allowed_for(call["question"])]
+    description = _describe(call)
+    action = {"name": call["name"], "args": call["args"], "arguments": call["args"], "description": description}
+    shown: dict[str, Any] = {
+        "type": call["question"],
+        "action_requests": [action],
+        "review_configs": [{"action_name": call["name"], "allowed_decisions": allowed}],
+        "tool_call_id": call["id"],
+        "name": call["name"],
+        "args": call["args"],
+        "description": description,
+        "allowed": allowed,
+        "approval_id": call["approval"],
+        "run_id": run_id,
+    }
+    if call.get("effect"):
+        shown["effect_id"] = call["effect"]
+    if call.get("error"):
+        shown["error"] = call["error"]
+    return shown
+
+
+def _describe(call: Call) -> str:
+    if call["question"] == Question.OUTCOME:
+        return (
+            f"{call['name']} was begun, and nobody knows whether it happened ({call['why']}). Find out, then: respond "
+            "with its result if it happened; reject if it did not happen and shall not run."
+        )
+    thought = f" The model's words: {call['thought']}" if call.get("thought") else ""
+    return f"May {call['name']} run with these arguments? ({call['why']}){thought}"
+
+
+def parse_answer(answer: object) -> dict[str, Any] | None:
+    """Read an answer in any of the shapes that clients send; None when it is no decision.
+
+    Taken are `{"decisions": [d]}`, `d`, `[d]` and Agent Inbox's `[{"type": "accept", "args": …}]`. The result has a
+    `type` among the four decisions, `args` for an edit, and a `message`.
+    """
+    given = cast("Mapping[str, Any]", answer).get("decisions", answer) if isinstance(answer, Mapping) else answer
+    if isinstance(given, list) and len(cast("list[object]", given)) == 1:
+        given = cast("list[object]", given)[0]
+    if not isinstance(given, Mapping):
+        return None
+    one = cast("Mapping[str, Any]", given)
+    kind = one.get("type")
+    kind = _SYNONYMS.get(kind, kind) if isinstance(kind, str) else kind
+    match kind:
+        case "edit":
+            return _parse_edit(one)
+        case "approve":
+            return {"type": "approve"}
+        case "reject" | "respond":
+            return _parse_text(one, kind)
+        case _:
+            return None
+
+
+def _parse_edit(given: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Read an edit: `edited_action` (LangChain), `args` (ours), `args.action` and `args.args` (Agent Inbox)."""
+    action = given.get("edited_action", given.get("args"))
+    if not isinstance(action, Mapping):
+        return None
+    inner = cast("Mapping[str, Any]", action)
+    named = "action" in inner or "name" in inner
+    wrapped = named and isinstance(inner.get("args"), Mapping) and set(inner) <= {"args", "action", "name"}
+    args = inner["args"] if wrapped else inner
+    tool = (inner.get("action") or inner.get("name")) if wrapped else given.get("tool")
+    edited: dict[str, Any] = {"type": "edit", "args": dict(args)}
+    return {**edited, "tool": tool} if isinstance(tool, str) and tool else edited
+
+
+def _parse_text(given: Mapping[str, Any], kind: str) -> dict[str, Any] | None:
+    message = given.get("message", given.get("args"))
+    if isinstance(message, str) and (message or kind == "reject"):
+        return {"type": kind, "message": message}
+    return {"type": "reject", "message": ""} if kind == "reject" and message is None else None

@@ -1,0 +1,100 @@
+"""The guard's verdict about one call. Pure: neither the ledger nor the clock is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from loopwright.policy import ProposedCall, Screening, screen
+from loopwright.state import AgentState, Call, Outcome, PersonDecision, Question, Verdict, digest, excerpt
+
+from .questions import allowed_for
+from .spec import AgentSpec
+
+
+def screen_call(call: Call, state: AgentState, spec: AgentSpec) -> Call:
+    """Return the call with its verdict."""
+    contract = spec.tools.get(call["name"])
+    if contract is None:
+        known = ", ".join(spec.tools) or "none"
+        return _invalid(call, f"there is no tool {call['name']!r}; the tools are: {known}")
+    try:
+        args = contract.canonical_args(call["args"])
+    except ValidationError as error:
+        return _invalid(call, f"invalid arguments for {call['name']}: {_explain(error)}")
+    except Exception as error:  # noqa: BLE001 -- a schema may hold validators of the user's own
+        return _invalid(call, f"invalid arguments for {call['name']}: {type(error).__name__}")
+    checked: Call = {**call, "args": args}
+    if refused := _refused_before(checked, state):
+        return {**checked, "verdict": Verdict.DENY, "why": refused, "by": "the earlier decision"}
+    seen = _screening(checked, contract.effect.value, state, spec)
+    judged: Call = {**checked, "verdict": seen.verdict, "why": seen.why, "by": seen.by}
+    return judged if seen.expires_in is None else {**judged, "expires_in": seen.expires_in}
+
+
+def _invalid(call: Call, why: str) -> Call:
+    return {**call, "verdict": Verdict.INVALID, "why": why, "by": "the schema"}
+
+
+def _explain(error: ValidationError) -> str:
+    """Name each field and what is wrong with it, without the values: they can be long, or secret."""
+    parts = [f"{'.'.join(map(str, item['loc'])) or 'all'}: {item['msg']}" for item in error.errors()[:5]]
+    return "; ".join(parts)
+
+
+def _screening(call: Call, effect: str, state: AgentState, spec: AgentSpec) -> Screening:
+    contract = spec.tools[call["name"]]
+    valid = contract.schema.model_validate(call["args"])
+    args: Mapping[str, Any] = {name: getattr(valid, name) for name in contract.schema.model_fields}
+    proposed = ProposedCall(call["name"], effect, args, state["run"], state["thread"], state.get("trail") or ())
+    return screen(spec.rules, proposed)
+
+
+def call_digest(call: Call) -> str:
+    """Return the digest over tool and canonical arguments: what makes two calls the same."""
+    return digest(call["name"], call["args"])
+
+
+def _refused_before(call: Call, state: AgentState) -> str:
+    """Say why a person already refused this very call in this run; empty when nobody did."""
+    same = call_digest(call)
+    for entry in state.get("trail") or ():
+        if entry["run"] == state["run"]["id"] and entry["digest"] == same and entry["outcome"] == Outcome.REJECTED:
+            return f"{entry['why']} (the same call was refused before)"
+    return ""
+
+
+def edited_call(call: Call, decision: Mapping[str, Any]) -> Call:
+    """Return the call that an edit makes of another one."""
+    proposed = call.get("proposed", call["args"])
+    return {**call, "name": decision.get("tool") or call["name"], "args": decision["args"], "proposed": proposed}
+
+
+def normal_decision(call: Call, decision: PersonDecision) -> dict[str, Any]:
+    """Return a decision as the plain data that is stored: the arguments of an edit are laid out whole."""
+    match decision.type:
+        case "approve":
+            return {"type": "approve"}
+        case "edit":
+            base = call["args"] if decision.args is None else decision.args
+            whole = {**base, **(decision.changes or {})}
+            return {"type": "edit", "args": whole} | ({"tool": decision.tool} if decision.tool else {})
+        case "reject" | "respond":
+            return {"type": decision.type, "message": decision.message}
+
+
+def refuse_decision(call: Call, decision: Mapping[str, Any], state: AgentState, spec: AgentSpec) -> str:
+    """Say why a decision cannot be taken on this question; empty when it can."""
+    allowed = allowed_for(call.get("question", Question.APPROVAL))
+    if decision["type"] not in allowed:
+        return f"{decision['type']!r} cannot be taken here; take one of: {', '.join(allowed)}"
+    if decision["type"] == "respond" and not decision.get("message"):
+        return "'respond' needs a text, which answers in the tool's place"
+    if decision["type"] != "edit":
+        return ""
+    edited = screen_call(edited_call(call, decision), state, spec)
+    if edited["verdict"] in (Verdict.INVALID, Verdict.DENY):
+        return f"the edited call cannot run: {excerpt(edited['why'], 400)}"
+    return ""

@@ -1,0 +1,33 @@
+"""What an agent is made of: frozen, and checked when it was built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import Runnable
+
+from loopwright.models import Pricer
+from loopwright.policy import Rule
+from loopwright.state import Limits
+from loopwright.tools import Contract
+
+
+@dataclass(frozen=True)
+class AgentSpec:
+    """Everything that the nodes need to know of an agent."""
+
+    name: str
+    model: BaseChatModel
+    model_name: str
+    bound: Runnable[Any, BaseMessage]
+    """The model with the tools' schemas."""
+    tools: Mapping[str, Contract]
+    rules: tuple[Rule, ...]
+    limits: Limits
+    system_prompt: str
+    price: Pricer | None
+    """None: the model has no known price, and costs are not counted."""
