@@ -1,0 +1,105 @@
+"""An agent you can leave alone with a refund button: bounded, approvable, durable, visible.
+
+Names are loaded when they are first used: `import loopwright` costs a few milliseconds.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from loopwright.checkpoints import Approval, Checkpoints, aopen_checkpoints, open_checkpoints
+    from loopwright.errors import LoopwrightError, NotDone
+    from loopwright.graphs import Agent, check, create_agent
+    from loopwright.models import Price, open_model
+    from loopwright.policy import ProposedCall, allow, ask, deny
+    from loopwright.runs import Event, EventKind, Receipt, Run, RunResult, Runs, SyncRuns
+    from loopwright.state import (
+        Limits,
+        RunStatus,
+        StopReason,
+        Usage,
+        approve,
+        edit,
+        happened,
+        not_happened,
+        reject,
+        respond,
+    )
+    from loopwright.tools import Effect, annotate, tool
+
+__all__ = [
+    "Agent",
+    "Approval",
+    "Checkpoints",
+    "Effect",
+    "Event",
+    "EventKind",
+    "Limits",
+    "LoopwrightError",
+    "NotDone",
+    "Price",
+    "ProposedCall",
+    "Receipt",
+    "Run",
+    "RunResult",
+    "RunStatus",
+    "Runs",
+    "StopReason",
+    "SyncRuns",
+    "Usage",
+    "allow",
+    "annotate",
+    "aopen_checkpoints",
+    "approve",
+    "ask",
+    "check",
+    "create_agent",
+    "deny",
+    "edit",
+    "happened",
+    "not_happened",
+    "open_checkpoints",
+    "open_model",
+    "reject",
+    "respond",
+    "tool",
+]
+
+_ROOMS = {
+    "checkpoints": ("Approval", "Checkpoints", "aopen_checkpoints", "open_checkpoints"),
+    "errors": ("LoopwrightError", "NotDone"),
+    "graphs": ("Agent", "check", "create_agent"),
+    "models": ("Price", "open_model"),
+    "policy": ("ProposedCall", "allow", "ask", "deny"),
+    "runs": ("Event", "EventKind", "Receipt", "Run", "RunResult", "Runs", "SyncRuns"),
+    "state": (
+        "Limits",
+        "RunStatus",
+        "StopReason",
+        "Usage",
+        "approve",
+        "edit",
+        "happened",
+        "not_happened",
+        "reject",
+        "respond",
+    ),
+    "tools": ("Effect", "annotate", "tool"),
+}
+_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Load a name from its room."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'loopwright' has no attribute {name!r}")
+    found: object = getattr(import_module(f"loopwright.{_HOME[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """Show the public names."""
+    return sorted(__all__)

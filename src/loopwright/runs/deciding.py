@@ -1,0 +1,85 @@
+"""Decisions about a run: answers, outcomes and cancellations, each taken once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from loopwright.checkpoints import Approval, EffectStatus
+from loopwright.errors import InvalidDecision
+from loopwright.nodes import normal_decision, parse_answer, refuse_decision
+from loopwright.state import CANCEL, AgentState, Call, Happened, NotHappened, PersonDecision
+from loopwright.tools import to_text
+
+from .driver import Driver
+from .results import Receipt
+
+SHAPES = "approve(), edit(…), reject('why') or respond('text'), or their JSON form {'type': 'approve'}"
+
+
+async def decide(driver: Driver, approval_id: str, decision: object, by: str) -> Receipt:
+    """Take a decision, if it is one that can be taken here and none was taken before; committed before this returns."""
+    _check_name(by)
+    approval = await driver.door.blocking(driver.ledger.approvals.get, approval_id)
+    if approval.decision is None:
+        row = await driver.row(approval.run_id)
+        state = await driver.state(row)
+        call = _call_of(approval, state)
+        plain = _plain(call, decision)
+        if wrong := refuse_decision(call, plain, state, driver.agent.spec):
+            raise InvalidDecision(f"approval {approval_id}: {wrong}", approval_id=approval_id)
+    else:
+        plain = _plain(Call(args=approval.args), decision)
+    decided = await driver.door.blocking(driver.ledger.decide, approval_id, plain, by)
+    return _receipt(decided.approval, accepted=decided.accepted)
+
+
+def _check_name(by: object) -> None:
+    if not isinstance(by, str) or not by.strip():
+        raise InvalidDecision("a decision needs a name: say by whom it is, by='ana'")
+
+
+def _call_of(approval: Approval, state: AgentState) -> Call:
+    """Return the call that is asked about; when it is gone from the table, what the ledger kept of it."""
+    for call in state.get("turn") or ():
+        if call.get("approval") == approval.id:
+            return call
+    return Call(name=approval.tool, args=approval.args, question=approval.question, ordinal=0, attempt=0)
+
+
+def _plain(call: Call, decision: object) -> dict[str, Any]:
+    if isinstance(decision, PersonDecision):
+        return normal_decision(call, decision)
+    parsed = parse_answer(decision) if isinstance(decision, Mapping | list) else None
+    if parsed is None:
+        raise InvalidDecision(f"{decision!r} is no decision; give {SHAPES}")
+    return parsed
+
+
+def _receipt(approval: Approval, *, accepted: bool) -> Receipt:
+    decision = cast("Mapping[str, Any]", approval.decision)
+    return Receipt(approval.run_id, accepted, decision, approval.decided_by, approval.decided_at)
+
+
+async def resolve(driver: Driver, effect_id: str, outcome: object, by: str) -> Receipt:
+    """Say what became of an effect whose outcome is unknown; committed before this returns."""
+    _check_name(by)
+    if not isinstance(outcome, Happened | NotHappened):
+        raise InvalidDecision(f"{outcome!r} is no outcome; give happened(result) or not_happened()")
+    text = to_text(outcome.result) if isinstance(outcome, Happened) else "it did not happen"
+    won, row = await driver.door.blocking(driver.ledger.resolve, effect_id, outcome, text, by)
+    if not won and row.status in (EffectStatus.CLAIMED, EffectStatus.UNKNOWN):
+        text = f"effect {effect_id} is being run right now, so its outcome is not unknown; wait until it settles"
+        raise InvalidDecision(text, effect_id=effect_id)
+    known = "happened" if row.status == EffectStatus.DONE else "not_happened"
+    return Receipt(row.run_id, won, {"type": known, "result": row.result}, by if won else row.owner, row.ended_at)
+
+
+async def cancel(driver: Driver, run_id: str, by: str) -> Receipt:
+    """Ask for a run's end, and withdraw its questions; committed before this returns."""
+    _check_name(by)
+    row = await driver.row(run_id)
+    won = await driver.door.blocking(driver.ledger.cancel, run_id, by)
+    row = await driver.row(run_id)
+    decision = {"type": CANCEL} if row.cancel_by else {"type": row.status}
+    return Receipt(run_id, won, decision, row.cancel_by or row.worker, row.updated_at)

@@ -1,0 +1,79 @@
+"""The two doors of `Runs`: one implementation, driven in the caller's thread or awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable
+from typing import Any, ParamSpec, TypeVar
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import StateSnapshot
+
+from loopwright.graphs import Agent
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Door(ABC):
+    """What driving a run needs of the world."""
+
+    @abstractmethod
+    async def blocking(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call what may block."""
+
+    @abstractmethod
+    async def snapshot(self, agent: Agent, config: RunnableConfig) -> StateSnapshot:
+        """Read a thread's newest state."""
+
+    @abstractmethod
+    def updates(self, agent: Agent, given: Any, config: RunnableConfig) -> AsyncIterator[dict[str, Any]]:
+        """Drive the graph until it pauses or ends; yields what each node wrote."""
+
+    @abstractmethod
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+class BlockingDoor(Door):
+    """Nothing ever suspends."""
+
+    async def blocking(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call it here."""
+        return function(*args, **kwargs)
+
+    async def snapshot(self, agent: Agent, config: RunnableConfig) -> StateSnapshot:
+        """Read it here."""
+        return agent.get_state(config)
+
+    async def updates(self, agent: Agent, given: Any, config: RunnableConfig) -> AsyncIterator[dict[str, Any]]:
+        """Drive it here."""
+        for update in agent.stream(given, config, stream_mode="updates"):
+            yield update
+
+    async def sleep(self, seconds: float) -> None:
+        """Block."""
+        time.sleep(seconds)
+
+
+class AsyncDoor(Door):
+    """Never blocks the event loop."""
+
+    async def blocking(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call it in a thread."""
+        return await asyncio.to_thread(function, *args, **kwargs)
+
+    async def snapshot(self, agent: Agent, config: RunnableConfig) -> StateSnapshot:
+        """Await it."""
+        return await agent.aget_state(config)
+
+    async def updates(self, agent: Agent, given: Any, config: RunnableConfig) -> AsyncIterator[dict[str, Any]]:
+        """Await it."""
+        async for update in agent.astream(given, config, stream_mode="updates"):
+            yield update
+
+    async def sleep(self, seconds: float) -> None:
+        """Give the loop to others."""
+        await asyncio.sleep(seconds)

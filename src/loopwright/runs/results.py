@@ -1,0 +1,155 @@
+"""What a caller gets: runs, results, receipts and events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+from langchain_core.messages import AnyMessage
+
+from loopwright.checkpoints import Approval, RunRow
+from loopwright.state import NANO, AgentState, RunStatus, StopReason, TrailEntry, Usage, no_usage, view_usage
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run, as the ledger lists it."""
+
+    id: str
+    thread_id: str
+    task: str
+    """An excerpt of the user's message."""
+    status: RunStatus
+    stop_reason: StopReason | None
+    """None while it goes on."""
+    agent: str
+    """Where another process finds the agent, `package.module:name`."""
+    worker: str
+    """Who drives it now, or did last."""
+    cost: Decimal
+    """US dollars, known when the run has ended."""
+    created_at: float
+    updated_at: float
+    """Seconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run stands: every ending, and every pause, has this shape."""
+
+    run_id: str
+    thread_id: str
+    status: RunStatus
+    stop_reason: StopReason | None
+    """None while it goes on, or waits."""
+    answer: str
+    """The final answer; of a run that was stopped, the best so far; often empty while it goes on."""
+    error: str
+    """What failed, for the stop reason `error`."""
+    over_limit: StopReason | None
+    """The limit that the final answer itself went over; the answer is kept all the same."""
+    usage: Usage
+    trail: tuple[TrailEntry, ...]
+    """One record a call of this run."""
+    messages: tuple[AnyMessage, ...]
+    """The thread's transcript; copies."""
+    approvals: tuple[Approval, ...]
+    """What waits for a person, oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a decision, an outcome or a cancellation."""
+
+    run_id: str
+    accepted: bool
+    """Whether this one counts; else the other fields tell the one that does."""
+    decision: Mapping[str, Any]
+    """What counts, as plain data with a `type`."""
+    by: str
+    """Who decided it."""
+    at: float | None
+    """When, in seconds since the epoch."""
+
+
+class EventKind(StrEnum):
+    """What happened in a run; a stream ends with `WAITING` or `ENDED`."""
+
+    BEGAN = "began"
+    DECIDED = "decided"
+    """The model replied."""
+    OBSERVED = "observed"
+    """A call is over: `entry` is its trail record."""
+    WAITING = "waiting"
+    """A person is asked: `result.approvals`."""
+    ENDED = "ended"
+    """`result` is final."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened in a run, as it happens."""
+
+    kind: EventKind
+    run_id: str
+    decision: Mapping[str, Any] | None = None
+    """For `DECIDED`: the model's decision as plain data with a `kind`."""
+    entry: TrailEntry | None = None
+    result: RunResult | None = None
+
+
+def run_of(row: RunRow) -> Run:
+    """Return the public view of a ledger's row."""
+    return Run(
+        id=row.id,
+        thread_id=row.thread_id,
+        task=row.task,
+        status=RunStatus(row.status),
+        stop_reason=StopReason(row.reason) if row.reason else None,
+        agent=row.agent,
+        worker=row.worker,
+        cost=Decimal(row.cost_nano) / NANO,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def result_of(row: RunRow, state: AgentState, approvals: Sequence[Approval]) -> RunResult:
+    """Build the result of a run from its thread's state; a thread that went on tells only how the run ended."""
+    run = state.get("run") or {}
+    is_latest = run.get("id") == row.id
+    status = RunStatus(run.get("status", row.status)) if is_latest else RunStatus(row.status)
+    if status is RunStatus.RUNNING and row.status == RunStatus.WAITING:
+        status = RunStatus.WAITING
+    reason = run.get("reason") if is_latest else row.reason
+    over = run.get("over_limit") if is_latest else None
+    return RunResult(
+        run_id=row.id,
+        thread_id=row.thread_id,
+        status=status,
+        stop_reason=StopReason(reason) if reason else None,
+        answer=run.get("answer", "") if is_latest else "",
+        error=run.get("error", "") if is_latest else "",
+        over_limit=StopReason(over) if over else None,
+        usage=view_usage(state["usage"] if is_latest else no_usage()),
+        trail=tuple(entry for entry in state.get("trail") or () if entry["run"] == row.id),
+        messages=tuple(message.model_copy(deep=True) for message in state.get("messages") or ()),
+        approvals=tuple(approvals) if status is RunStatus.WAITING else (),
+    )
+
+
+def events_of(run_id: str, update: Mapping[str, Any]) -> list[Event]:
+    """Return the events that one update of LangGraph's stream means."""
+    events: list[Event] = []
+    for node, written in update.items():
+        if not isinstance(written, Mapping):
+            continue
+        if node == "observe" and "task_id" in written.get("run", {}) and written.get("trail") is None:
+            events.append(Event(EventKind.BEGAN, run_id))
+        if node == "reason" and written.get("decision"):
+            events.append(Event(EventKind.DECIDED, run_id, decision=written["decision"]))
+        events.extend(Event(EventKind.OBSERVED, run_id, entry=entry) for entry in written.get("trail") or ())
+    return events

@@ -1,0 +1,185 @@
+"""`Runs`: what an async service embeds."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from types import TracebackType
+from typing import Any, Self
+
+from loopwright.checkpoints import Approval, Checkpoints
+from loopwright.graphs import Agent
+from loopwright.state import Happened, NotHappened, PersonDecision, RunStatus
+
+from .deciding import cancel, decide, resolve
+from .doors import AsyncDoor
+from .driver import Driver
+from .results import Event, Receipt, Run, RunResult, run_of
+
+logger = logging.getLogger(__name__)
+
+
+class Runs:
+    """Starts, drives, pauses and resumes the runs of one agent, in this process's event loop.
+
+    `start`, `decide`, `resolve` and `cancel` return at once; what follows of them is driven in the background. Many
+    processes may do so over one database: a lease a thread keeps them apart, and what must happen once is claimed in
+    the ledger.
+    """
+
+    def __init__(self, agent: Agent, checkpoints: Checkpoints, *, reference: str = "") -> None:
+        """Drive an agent over checkpoints.
+
+        Args:
+            agent: Made by `create_agent`; its graph is built anew with this saver and ledger.
+            checkpoints: Opened; `Runs` does not close it.
+            reference: Where another process finds the agent (`package.module:name`); kept with each run, so that the
+                command line can resume it.
+        """
+        self._driver = Driver(agent, checkpoints, AsyncDoor(), reference)
+        self._tasks: dict[str, asyncio.Task[RunResult]] = {}
+
+    async def start(self, message: str, *, thread_id: object, run_id: str = "") -> Run:
+        """Start a run and drive it in the background; it stands in the ledger before this returns.
+
+        Args:
+            message: The task, in the user's words.
+            thread_id: The conversation that it belongs to.
+            run_id: Your own id for the run, such as a request's idempotency key: started twice, it is one run.
+
+        Raises:
+            ConfigurationError: If the message is empty, or the thread id cannot be used.
+        """
+        row = await self._driver.start(message, thread_id, run_id)
+        self._spawn(row.id)
+        return run_of(row)
+
+    async def run(self, message: str, *, thread_id: object, run_id: str = "") -> RunResult:
+        """Start a run, and wait until it pauses or ends."""
+        started = await self.start(message, thread_id=thread_id, run_id=run_id)
+        return await self.wait(started.id)
+
+    async def wait(self, run_id: str) -> RunResult:
+        """Wait until a run pauses or ends; drives it if nobody does.
+
+        Raises:
+            RunNotFound: If there is no such run.
+        """
+        return await asyncio.shield(self._spawn(run_id))
+
+    async def stream(self, message: str, *, thread_id: object, run_id: str = "") -> AsyncIterator[Event]:
+        """Start a run, drive it here, and yield what happens; the last event holds the result."""
+        row = await self._driver.start(message, thread_id, run_id)
+        async with aclosing(self.follow(row.id)) as events:
+            async for event in events:
+                yield event
+
+    async def follow(self, run_id: str) -> AsyncIterator[Event]:
+        """Drive a run that nobody drives, and yield what happens; of one that is driven elsewhere, only its end."""
+        async with aclosing(self._driver.follow(run_id)) as events:
+            async for event in events:
+                yield event
+
+    async def get(self, run_id: str) -> RunResult:
+        """Return how a run stands, without driving it.
+
+        Raises:
+            RunNotFound: If there is no such run.
+        """
+        return await self._driver.result(run_id)
+
+    async def list(self, *, status: RunStatus | None = None, thread_id: str = "", limit: int = 50) -> list[Run]:
+        """Return runs, newest first."""
+        table = self._driver.ledger.runs
+        rows = await asyncio.to_thread(table.list, status=status or "", thread_id=thread_id, limit=limit)
+        return [run_of(row) for row in rows]
+
+    async def approvals(self, run_id: str = "", *, limit: int = 50) -> list[Approval]:
+        """Return what waits for a person, oldest first: of one run, or of all."""
+        return await asyncio.to_thread(self._driver.ledger.approvals.list_open, run_id, limit)
+
+    async def decide(
+        self, approval_id: str, decision: PersonDecision | Mapping[str, Any], *, by: str
+    ) -> Receipt:
+        """Decide about a call; the first decision counts, and is stored before this returns.
+
+        May be called any number of times: a late one gets a receipt that is not accepted, and tells which one counts.
+
+        Raises:
+            ApprovalNotFound: If nothing was ever asked under that id.
+            InvalidDecision: If it is no decision, or cannot be taken here; the question stays open.
+        """
+        receipt = await decide(self._driver, approval_id, decision, by)
+        self._spawn(receipt.run_id)
+        return receipt
+
+    async def resolve(self, effect_id: str, outcome: Happened | NotHappened, *, by: str) -> Receipt:
+        """Say whether an effect happened whose outcome is unknown.
+
+        After `not_happened()` its call is screened and asked anew, under a new claim.
+
+        Raises:
+            EffectNotFound: If there is no such effect.
+            InvalidDecision: If it is no outcome, or the effect is being run right now.
+        """
+        receipt = await resolve(self._driver, effect_id, outcome, by)
+        self._spawn(receipt.run_id)
+        return receipt
+
+    async def cancel(self, run_id: str, *, by: str) -> Receipt:
+        """End a run: its questions are withdrawn, no further model or tool call is begun.
+
+        A tool call that has begun is not interrupted; its result is kept.
+
+        Raises:
+            RunNotFound: If there is no such run.
+        """
+        receipt = await cancel(self._driver, run_id, by)
+        self._spawn(run_id)
+        return receipt
+
+    async def recover(self) -> list[RunResult]:
+        """Carry on what crashed workers have left, and what was decided or has expired meanwhile.
+
+        Call it when a worker starts, and now and then; safe in many processes at once.
+        """
+        rows = await asyncio.to_thread(self._driver.ledger.runs.unfinished)
+        mine = [row for row in rows if row.agent == self._driver.reference]
+        return [await self.wait(row.id) for row in mine]
+
+    async def drain(self) -> None:
+        """Wait until nothing is driven here any more: every run has ended, or waits."""
+        while self._tasks:
+            await asyncio.wait(self._tasks.values())
+
+    def _spawn(self, run_id: str) -> asyncio.Task[RunResult]:
+        """Drive a run in the background; one task a run at a time, and one more behind it if something came up."""
+        before = self._tasks.get(run_id)
+        task = asyncio.get_running_loop().create_task(self._after(before, run_id), name=f"loopwright-run-{run_id}")
+        self._tasks[run_id] = task
+        task.add_done_callback(lambda done: self._done(run_id, done))
+        return task
+
+    async def _after(self, before: asyncio.Task[RunResult] | None, run_id: str) -> RunResult:
+        if before is not None:
+            await asyncio.wait([before])
+        return await self._driver.wait(run_id)
+
+    def _done(self, run_id: str, task: asyncio.Task[RunResult]) -> None:
+        if self._tasks.get(run_id) is task:
+            del self._tasks[run_id]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            extra = {"action": "run_not_driven", "run_id": run_id}
+            logger.warning("run %s could not be driven on: %s", run_id, error, extra=extra)
+
+    async def __aenter__(self) -> Self:
+        """Use it in a block."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Drain."""
+        await self.drain()

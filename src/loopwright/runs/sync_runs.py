@@ -1,0 +1,90 @@
+"""`SyncRuns`: the same, driven in the caller's thread."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any
+
+from loopwright.checkpoints import Approval, Checkpoints
+from loopwright.graphs import Agent
+from loopwright.nodes import run_through
+from loopwright.state import Happened, NotHappened, PersonDecision, RunStatus
+
+from .deciding import cancel, decide, resolve
+from .doors import BlockingDoor
+from .driver import Driver
+from .results import Event, Receipt, Run, RunResult, run_of
+
+
+class SyncRuns:
+    """Starts, drives, pauses and resumes the runs of one agent, in the caller's own thread.
+
+    Nothing happens in the background: `start`, `decide`, `resolve` and `cancel` only write down what is to be done, and
+    `wait`, `run`, `stream`, `follow` and `recover` do it. Safe to share between threads.
+    """
+
+    def __init__(self, agent: Agent, checkpoints: Checkpoints, *, reference: str = "") -> None:
+        """Drive an agent over checkpoints; see `Runs`."""
+        self._driver = Driver(agent, checkpoints, BlockingDoor(), reference)
+
+    def start(self, message: str, *, thread_id: object, run_id: str = "") -> Run:
+        """Note a run in the ledger; `wait` drives it. See `Runs.start`."""
+        return run_of(run_through(self._driver.start(message, thread_id, run_id)))
+
+    def run(self, message: str, *, thread_id: object, run_id: str = "") -> RunResult:
+        """Start a run, and drive it until it pauses or ends."""
+        return self.wait(self.start(message, thread_id=thread_id, run_id=run_id).id)
+
+    def wait(self, run_id: str) -> RunResult:
+        """Drive a run that nobody drives until it pauses or ends; else wait for who does. See `Runs.wait`."""
+        return run_through(self._driver.wait(run_id))
+
+    def stream(self, message: str, *, thread_id: object, run_id: str = "") -> Iterator[Event]:
+        """Start a run, drive it, and yield what happens; the last event holds the result."""
+        yield from self.follow(self.start(message, thread_id=thread_id, run_id=run_id).id)
+
+    def follow(self, run_id: str) -> Iterator[Event]:
+        """Drive a run that nobody drives, and yield what happens; of one that is driven elsewhere, only its end."""
+        return _iterate(self._driver.follow(run_id))
+
+    def get(self, run_id: str) -> RunResult:
+        """Return how a run stands, without driving it. See `Runs.get`."""
+        return run_through(self._driver.result(run_id))
+
+    def list(self, *, status: RunStatus | None = None, thread_id: str = "", limit: int = 50) -> list[Run]:
+        """Return runs, newest first."""
+        rows = self._driver.ledger.runs.list(status=status or "", thread_id=thread_id, limit=limit)
+        return [run_of(row) for row in rows]
+
+    def approvals(self, run_id: str = "", *, limit: int = 50) -> list[Approval]:
+        """Return what waits for a person, oldest first: of one run, or of all."""
+        return self._driver.ledger.approvals.list_open(run_id, limit)
+
+    def decide(self, approval_id: str, decision: PersonDecision | Mapping[str, Any], *, by: str) -> Receipt:
+        """Decide about a call; the first decision counts. `wait` drives on. See `Runs.decide`."""
+        return run_through(decide(self._driver, approval_id, decision, by))
+
+    def resolve(self, effect_id: str, outcome: Happened | NotHappened, *, by: str) -> Receipt:
+        """Say whether an effect happened whose outcome is unknown. `wait` drives on. See `Runs.resolve`."""
+        return run_through(resolve(self._driver, effect_id, outcome, by))
+
+    def cancel(self, run_id: str, *, by: str) -> Receipt:
+        """Ask for a run's end. `wait` carries it out, unless somebody drives the run. See `Runs.cancel`."""
+        return run_through(cancel(self._driver, run_id, by))
+
+    def recover(self) -> list[RunResult]:
+        """Carry on what crashed workers have left, one run after another. See `Runs.recover`."""
+        rows = self._driver.ledger.runs.unfinished()
+        return [self.wait(row.id) for row in rows if row.agent == self._driver.reference]
+
+
+def _iterate(events: AsyncIterator[Event]) -> Iterator[Event]:
+    """Iterate over what never suspends."""
+    try:
+        while True:
+            try:
+                yield run_through(anext(events))
+            except StopAsyncIteration:
+                return
+    finally:
+        run_through(events.aclose())  # type: ignore[attr-defined] # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]  # a generator, always

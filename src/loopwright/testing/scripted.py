@@ -1,0 +1,114 @@
+"""A chat model that says what a test wrote down, and records what it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable
+from pydantic import PrivateAttr
+
+
+def call(tool: str, /, *, call_id: str = "", **args: Any) -> ToolCall:
+    """Write down one tool call.
+
+    Args:
+        tool: Its name.
+        call_id: Left out, it is numbered by its place in the script.
+        **args: Its arguments.
+    """
+    return ToolCall(name=tool, args=args, id=call_id or None, type="tool_call")
+
+
+Turn = str | ToolCall | Sequence[ToolCall] | AIMessage | Exception | Callable[[list[AnyMessage]], Any]
+
+
+class ScriptExhausted(AssertionError):
+    """The model was called more often than the script has turns; or, at the end, less often."""
+
+
+class ScriptedModel(BaseChatModel):
+    """Takes its turns from a script; strict: one turn too few or too many fails the test.
+
+    A turn is a string (a final answer), `call(…)` or a list of calls, an `AIMessage` (sent as it is), an exception
+    (raised), or a function of the messages, whose result is a turn.
+
+    Attributes:
+        seen: The messages of each call so far.
+    """
+
+    seen: list[list[AnyMessage]] = []
+    _turns: list[Any] = PrivateAttr(default_factory=list)
+    _used: int = PrivateAttr(default=0)
+    _missing: str = PrivateAttr(default="")
+
+    def __init__(self, turns: Sequence[Turn], **options: Any) -> None:
+        """Take the turns, in order."""
+        super().__init__(**options)
+        self.seen = []
+        self._turns = list(turns)
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, AIMessage]:  # noqa: ARG002 -- LangChain's signature
+        """Accept any tools: the script knows what it calls."""
+        return self
+
+    def assert_done(self) -> None:
+        """Fail if a turn was asked for that the script does not have, or one was never asked for.
+
+        A run catches whatever its model raises, also that the script is exhausted: so call this at the end of a test.
+        """
+        if self._missing:
+            raise ScriptExhausted(self._missing)
+        left = len(self._turns) - self._used
+        if left:
+            raise ScriptExhausted(f"{left} of {len(self._turns)} turns were never asked for")
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        self.seen.append([*messages])  # type: ignore[list-item] # pyright: ignore[reportArgumentType]  # BaseMessage is what LangChain hands over
+        return ChatResult(generations=[ChatGeneration(message=self._next(messages))])
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: Any = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return self._generate(messages)
+
+    def _next(self, messages: list[BaseMessage]) -> AIMessage:
+        if self._used >= len(self._turns):
+            newest = messages[-1].text if messages else ""
+            asked = f"turn {self._used + 1} was asked for, the script has {len(self._turns)}; newest message: {newest!r}"
+            self._missing = asked
+            raise ScriptExhausted(asked)
+        number, turn = self._used, self._turns[self._used]
+        self._used += 1
+        return self._say(turn, number, messages)
+
+    def _say(self, turn: Any, number: int, messages: list[BaseMessage]) -> AIMessage:
+        if isinstance(turn, Exception):
+            raise turn
+        if isinstance(turn, AIMessage):
+            return turn
+        if callable(turn):
+            return self._say(turn(messages), number, messages)
+        if isinstance(turn, str):
+            return AIMessage(turn)
+        calls: Sequence[ToolCall] = [turn] if isinstance(turn, dict) else turn
+        named = [{**one, "id": one["id"] or f"call-{number}-{place}"} for place, one in enumerate(calls)]
+        return AIMessage("", tool_calls=named)
