@@ -1,14 +1,16 @@
 """The ring: observe, reason, guard, act, as one LangGraph state graph.
 
-             ┌─────────────── within limits ─────────────┐
-             │                                           ▼
-    START ──► observe ──── a limit is met ────► guard ◄── reason      a proposal: calls, or a final answer
-             ▲                               │ │ ▲
-             │                               │ └─┘                ask a person, then judge the answer
-             └── act ◄─── allowed: one Send ─┤
-                          task a call        └──► END             finished, stopped, refused, cancelled
+         ┌─────────────── within limits ─────────────┐
+         │                                           ▼
+START ──► observe ──── a limit is met ────► guard ◄── reason      a proposal: calls, or a final answer
+         ▲                               │ │ ▲
+         │                               │ └─┘                ask a person, then judge the answer
+         └── act ◄─── allowed: one Send ─┤
+                      task a call        └──► END             finished, stopped, refused, cancelled
 """
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# LangGraph's own overloads mention types that it leaves without parameters.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -62,13 +64,13 @@ class Agent(CompiledStateGraph[AgentState, None, AgentInput, AgentState]):
         super().__init__(**parts)
         self.spec = spec
 
-    def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]  # noqa: A002 -- six overloads of LangGraph's
-        """Stream as LangGraph does, within the agent's limits and with every checkpoint on disk before the next step."""
+    def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002 -- LangGraph's name
+        """Stream as LangGraph does, within the agent's limits; each checkpoint is stored before the next step."""
         checked = checked_config(self.spec.limits, config, self.config)
         refuse_empty_resume(self, input, checked)
         yield from super().stream(input, checked, **self._durable(options))
 
-    async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]  # noqa: A002 -- six overloads of LangGraph's
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # noqa: A002 -- LangGraph's name
         """Do the same, awaited."""
         checked = checked_config(self.spec.limits, config, self.config)
         refuse_empty_resume(self, input, checked)
@@ -110,7 +112,16 @@ def create_agent(
     Raises:
         ConfigurationError: Naming what was set up wrongly, and the way out; nothing is left to fail at run time.
     """
-    spec = build_spec(model, tools, system_prompt, limits or Limits(), permissions, price, name, unknown)
+    spec = build_spec(
+        model=model,
+        tools=tools,
+        system_prompt=system_prompt,
+        limits=limits or Limits(),
+        permissions=permissions,
+        price=price,
+        name=name,
+        unknown=unknown,
+    )
     return compile_agent(spec, checkpoints)
 
 

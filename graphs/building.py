@@ -17,7 +17,8 @@ from loopwright.tools import Contract, contract_of
 
 
 def build_spec(
-    model: str | BaseChatModel,
+    *,
+    model: object,
     tools: Sequence[BaseTool],
     system_prompt: str,
     limits: Limits,
@@ -78,7 +79,7 @@ def _contracts(tools: Sequence[object]) -> dict[str, Contract]:
 def _check_limits(limits: object, contracts: Mapping[str, Contract]) -> None:
     if not isinstance(limits, Limits):
         raise ConfigurationError(f"limits is {limits!r}; give Limits(…)", option="limits")
-    named = limits.max_calls_per_tool if isinstance(limits.max_calls_per_tool, Mapping) else {}
+    named: Mapping[str, int] = limits.max_calls_per_tool if isinstance(limits.max_calls_per_tool, Mapping) else {}
     for name in named:
         if name not in contracts:
             known = ", ".join(contracts) or "none"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
@@ -42,7 +42,7 @@ def checked_config(limits: Limits, given: RunnableConfig | None, default: Runnab
 
 def has_own_saver(agent: Agent) -> bool:
     """Tell whether the agent stores its checkpoints in ours."""
-    return isinstance(agent.checkpointer, Saver)
+    return isinstance(agent.checkpointer, Saver)  # pyright: ignore[reportUnknownMemberType]  # LangGraph's saver type is open
 
 
 def refuse_empty_resume(agent: Agent, given: Any, config: RunnableConfig) -> None:
@@ -51,7 +51,7 @@ def refuse_empty_resume(agent: Agent, given: Any, config: RunnableConfig) -> Non
     Raises:
         ThreadNotFound: If nothing is stored for the thread.
     """
-    saver = agent.checkpointer
+    saver = cast("object", agent.checkpointer)  # pyright: ignore[reportUnknownMemberType]  # as above
     if not isinstance(saver, Saver) or not (given is None or (isinstance(given, Command) and given.resume is not None)):
         return
     thread_id = (config.get("configurable") or {}).get("thread_id")

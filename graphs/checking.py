@@ -47,11 +47,11 @@ def check(agent: Agent) -> CheckReport:
     answers = (
         ("How many steps at most?", _steps(spec)),
         ("What if a tool fails?", _failures(spec)),
-        ("Success, or gave up?", "RunResult.status is 'succeeded' only for a final answer; stop_reason names all else."),
+        ("Success, or gave up?", "RunResult.status is 'succeeded' for a final answer only; stop_reason says why."),
         ("Is each step visible?", "One trail record a call in RunResult.trail; decisions and effects in the log."),
         ("What does it cost?", _cost(spec)),
     )
-    findings = tuple(found for contract in spec.tools.values() for found in _lint(contract, spec))
+    findings = tuple(found for contract in spec.tools.values() for found in _lint(contract))
     return CheckReport(spec.name, answers, findings)
 
 
@@ -77,7 +77,7 @@ def _cost(spec: AgentSpec) -> str:
     return f"{tokens}, {money} a run{priced}."
 
 
-def _lint(contract: Contract, spec: AgentSpec) -> list[Finding]:
+def _lint(contract: Contract) -> list[Finding]:
     findings: list[Finding] = []
     if not contract.declared:
         way_out = "say effect='read', 'idempotent' or 'write'; undeclared counts as 'write'"
