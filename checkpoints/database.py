@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cache
 from importlib import resources
@@ -67,7 +67,7 @@ class Database:
                 cursor.execute(f"pragma user_version = {version}")
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Cursor]:
+    def transaction(self) -> Generator[sqlite3.Cursor]:
         """Run a block atomically; nested blocks join the outer one.
 
         `begin immediate` takes the write lock at once: a transaction that first reads and then writes could not be
@@ -93,7 +93,7 @@ class Database:
                 cursor.close()
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Cursor]:
+    def reading(self) -> Generator[sqlite3.Cursor]:
         """Run a block that only reads."""
         with self.lock:
             cursor = self.connection.cursor()
@@ -140,7 +140,7 @@ def _connect(path: str) -> sqlite3.Connection:
 
 
 @contextmanager
-def translated(path: str) -> Iterator[None]:
+def translated(path: str) -> Generator[None]:
     """Turn SQLite's errors into ours, each with the way out."""
     try:
         yield

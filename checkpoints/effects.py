@@ -269,4 +269,6 @@ class Effects:
 
 
 def _effect(row: Row) -> EffectRow:
-    return EffectRow(**{**row, "result": json.loads(row["result"]) if row["result"] else None})
+    result: Any = json.loads(row["result"]) if row["result"] else None
+    values: dict[str, Any] = {**row, "result": result}
+    return EffectRow(**values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 logger = logging.getLogger(__name__)
@@ -15,7 +15,7 @@ Renew = Callable[[], bool]
 
 
 class Heart:
-    """One background thread for all renewals; it sleeps while there is nothing to renew."""
+    """One background thread for all renewals; it ends when there is nothing to renew."""
 
     def __init__(self, interval: float) -> None:
         """Take the seconds between two beats: a third of a lease leaves room for two missed ones."""
@@ -27,7 +27,7 @@ class Heart:
         self._stop = threading.Event()
 
     @contextmanager
-    def keep(self, renew: Renew) -> Iterator[None]:
+    def keep(self, renew: Renew) -> Generator[None]:
         """Renew until the block ends."""
         number = next(self._numbers)
         with self._lock:
@@ -58,10 +58,15 @@ class Heart:
 
     def _loop(self) -> None:
         while not self._stop.wait(self.interval):
+            with self._lock:
+                if not self._renewals:  # the next lease or claim starts another thread
+                    self._thread = None
+                    return
             self.beat()
 
     def stop(self) -> None:
         """End the thread."""
         self._stop.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(timeout=self.interval + 1)
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout=self.interval + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from loopwright.state import RunStatus
@@ -57,9 +57,7 @@ class RunTable:
             for row in self._database.query("other_unfinished_runs", thread_id=thread_id, id=run_id):
                 if not row["input"]:
                     self.set_status(row["id"], RunStatus.CANCELLED, reason="cancelled")
-            self._database.write(
-                "begin_run", id=run_id, thread_id=thread_id, agent=agent, task=task, now=self._clock()
-            )
+            self._database.write("begin_run", id=run_id, thread_id=thread_id, agent=agent, task=task, now=self._clock())
             self._log.append("began", thread_id=thread_id, run_id=run_id, task=task)
 
     def set_status(self, run_id: str, status: RunStatus, *, reason: str = "", cost_nano: int = 0) -> None:
@@ -93,16 +91,16 @@ class RunTable:
         rows = self._database.query("find_run", id=run_id)
         return _run(rows[0]) if rows else None
 
-    def list(self, *, status: str = "", thread_id: str = "", limit: int = 50) -> list[RunRow]:
+    def list(self, *, status: str = "", thread_id: str = "", limit: int = 50) -> Sequence[RunRow]:
         """Return runs, newest first."""
         rows = self._database.query("list_runs", status=status, thread_id=thread_id, limit=limit)
         return [_run(row) for row in rows]
 
-    def unfinished(self) -> list[RunRow]:
+    def unfinished(self) -> Sequence[RunRow]:
         """Return what no live worker drives although something is to be done, oldest first."""
         return [_run(row) for row in self._database.query("unfinished_runs", now=self._clock())]
 
-    def matching(self, prefix: str) -> list[str]:
+    def matching(self, prefix: str) -> Sequence[str]:
         """Return up to three run ids that begin so."""
         return [row["id"] for row in self._database.query("find_runs_by_prefix", prefix=f"{prefix}%")]
 

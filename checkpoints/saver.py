@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -23,6 +23,9 @@ from loopwright.crash import CrashPoint, reached
 from loopwright.errors import ConfigurationError
 
 from .database import Database, translated
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MAX_THREAD_ID = 255
 """Characters of a thread id: what every store can index."""
@@ -42,13 +45,13 @@ class Saver(SqliteSaver):
             self.setup()
 
     @contextmanager
-    def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:  # noqa: FBT001, FBT002 -- LangGraph's signature
+    def cursor(self, transaction: bool = True) -> Generator[sqlite3.Cursor]:  # noqa: FBT001, FBT002 -- LangGraph's signature
         """Give LangGraph's code a cursor in a transaction of ours."""
         block = self._database.transaction() if transaction else self._database.reading()
         with translated(self._database.path), block as cursor:
             yield cursor
 
-    def get_next_version(self, current: Any, channel: None) -> Any:
+    def get_next_version(self, current: Any, channel: None) -> Any:  # noqa: ARG002 -- LangGraph's signature
         """Count up: LangGraph's own versions carry 48 characters of padding into every checkpoint, per channel."""
         if isinstance(current, str):  # written by LangGraph's saver
             return int(current.split(".")[0]) + 1
@@ -56,7 +59,7 @@ class Saver(SqliteSaver):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return a checkpoint, or None."""
-        check_thread_id(config["configurable"].get("thread_id"))
+        check_thread_id(config.get("configurable", {}).get("thread_id"))
         return super().get_tuple(config)
 
     def list(
@@ -128,11 +131,11 @@ class Saver(SqliteSaver):
         """Return what the delta channels were built from."""
         return await self._hop(lambda: self.get_delta_channel_history(config=config, channels=channels))
 
-    async def _hop(self, function: Any, *args: Any) -> Any:
+    async def _hop(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run in a thread, unless the database is in memory: then nothing blocks."""
         if self._database.is_memory:
-            return function(*args)
-        return await asyncio.to_thread(function, *args)
+            return function(*args, **kwargs)
+        return await asyncio.to_thread(function, *args, **kwargs)
 
 
 def check_thread_id(thread_id: object) -> str:

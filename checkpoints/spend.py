@@ -72,14 +72,16 @@ class Spend:
     def settle(self, run_id: str, step: int, number: int, *, tokens: Tokens, cost_nano: int) -> None:
         """Keep the real figures of an attempt; stored with the next transaction, at the latest by `flush`."""
         with self._database.lock:
-            self._waiting.append({
-                "run_id": run_id,
-                "step": step,
-                "attempt": number,
-                "input_tokens": tokens.input,
-                "output_tokens": tokens.output,
-                "cost_nano": cost_nano,
-            })
+            self._waiting.append(
+                {
+                    "run_id": run_id,
+                    "step": step,
+                    "attempt": number,
+                    "input_tokens": tokens.input,
+                    "output_tokens": tokens.output,
+                    "cost_nano": cost_nano,
+                }
+            )
 
     def flush(self) -> None:
         """Store the settlements that wait; joins the open transaction."""

@@ -100,35 +100,48 @@ def _request(contract: Contract, task: ActTask, port: Port) -> ClaimRequest:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One call that changes the world, and what it takes to run it."""
+
+    request: ClaimRequest
+    contract: Contract
+    task: ActTask
+    port: Port
+    ledger: Ledger
+
+    @property
+    def args(self) -> dict[str, Any]:
+        return self.task["call"]["args"]
+
+
 async def _effect(contract: Contract, task: ActTask, port: Port) -> _Came:
     """Claim, run, settle; or answer with what the ledger knows."""
     ledger = await port.ledger()
-    request = _request(contract, task, port)
+    work = _Work(_request(contract, task, port), contract, task, port, ledger)
     reached(CrashPoint.BEFORE_CLAIM)
-    claim = await port.ask(ledger, ledger.effects.claim, request)
+    claim = await port.ask(ledger, ledger.effects.claim, work.request)
     while claim.status is ClaimStatus.BUSY:
         await port.sleep(POLL_SECONDS)
-        claim = await port.ask(ledger, ledger.effects.claim, request)
-    return await _claimed(claim, request, contract, task, port, ledger)
+        claim = await port.ask(ledger, ledger.effects.claim, work.request)
+    return await _claimed(claim, work)
 
 
-async def _claimed(
-    claim: Claim, request: ClaimRequest, contract: Contract, task: ActTask, port: Port, ledger: Ledger
-) -> _Came:
+async def _claimed(claim: Claim, work: _Work) -> _Came:
     match claim.status:
         case ClaimStatus.MINE:
-            return await _run(_row(claim), contract, task, port, ledger)
+            return await _run(_row(claim), work)
         case ClaimStatus.DONE:
-            return _Came(Outcome.DONE, _stored(_row(claim), request))
+            return _Came(Outcome.DONE, _stored(_row(claim), work.request))
         case ClaimStatus.FAILED:
             return _Came(Outcome.ERROR, _error(str(claim.result)))
         case ClaimStatus.CANCELLED:
             return _Came(Outcome.NOT_RUN, "not run: the run was cancelled")
         case ClaimStatus.CONFLICT:
-            text = f"{request.key} was already used for a call with other arguments; nothing was done"
+            text = f"{work.request.key} was already used for a call with other arguments; nothing was done"
             return _Came(Outcome.ERROR, _error(text))
         case ClaimStatus.UNKNOWN | ClaimStatus.BUSY:
-            return await _unknown(request, contract, task, port, ledger)
+            return await _unknown(work)
 
 
 def _row(claim: Claim) -> EffectRow:
@@ -149,33 +162,33 @@ def _handle(row: EffectRow) -> Effect:
     return Effect(key=row.key, id=row.id, run_id=row.run_id, thread_id=row.thread_id)
 
 
-async def _run(row: EffectRow, contract: Contract, task: ActTask, port: Port, ledger: Ledger) -> _Came:
+async def _run(row: EffectRow, work: _Work) -> _Came:
     """Run a claimed effect; the heartbeat keeps the claim while it lasts."""
+    port, ledger = work.port, work.ledger
     reached(CrashPoint.AFTER_CLAIM)
     try:
         with ledger.heart.keep(lambda: ledger.effects.renew(row)):
-            seconds = _seconds(contract, task, port)
-            value = await port.tool(contract, task["call"]["args"], _handle(row), seconds)
-            text = to_text(value)
+            seconds = _seconds(work.contract, work.task, port)
+            text = to_text(await port.tool(work.contract, work.args, _handle(row), seconds))
     except GraphBubbleUp:
         await port.ask(ledger, ledger.effects.release, row)
         raise
     except (NotDone, ToolException) as error:
-        return await _settle(row, EffectStatus.FAILED, safe_str(error), port, ledger)
+        return await _settle(row, EffectStatus.FAILED, safe_str(error), work)
     except Exception as error:  # noqa: BLE001 -- the tool was begun: what it did is not known
-        return await _broken(row, error, contract, task, port, ledger)
+        return await _broken(row, error, work)
     except BaseException:
         await port.ask(ledger, ledger.effects.settle, row, EffectStatus.UNKNOWN, None)
         raise
     reached(CrashPoint.AFTER_EFFECT)
-    came = await _settle(row, EffectStatus.DONE, text, port, ledger)
+    came = await _settle(row, EffectStatus.DONE, text, work)
     reached(CrashPoint.AFTER_SETTLE)
     return came
 
 
-async def _settle(row: EffectRow, status: EffectStatus, text: str, port: Port, ledger: Ledger) -> _Came:
+async def _settle(row: EffectRow, status: EffectStatus, text: str, work: _Work) -> _Came:
     """Settle, and answer with what counts: another may have said before what became of the effect."""
-    counts = await port.ask(ledger, ledger.effects.settle, row, status, text)
+    counts = await work.port.ask(work.ledger, work.ledger.effects.settle, row, status, text)
     if counts.status == EffectStatus.DONE:
         return _Came(Outcome.DONE, str(counts.result))
     if counts.status == EffectStatus.FAILED:
@@ -183,56 +196,56 @@ async def _settle(row: EffectRow, status: EffectStatus, text: str, port: Port, l
     return _Came(Outcome.UNKNOWN, text, row.id)
 
 
-async def _broken(
-    row: EffectRow, error: Exception, contract: Contract, task: ActTask, port: Port, ledger: Ledger
-) -> _Came:
+async def _broken(row: EffectRow, error: Exception, work: _Work) -> _Came:
     """A tool that was begun raised, or was late: only who can find out may say that nothing happened."""
     said = safe_str(error) if isinstance(error, OutOfTime) else f"{type(error).__name__}: {safe_str(error)}"
-    await port.ask(ledger, ledger.effects.settle, row, EffectStatus.UNKNOWN, None)
-    if contract.effect is EffectKind.IDEMPOTENT:
+    await work.port.ask(work.ledger, work.ledger.effects.settle, row, EffectStatus.UNKNOWN, None)
+    if work.contract.effect is EffectKind.IDEMPOTENT:
         return _Came(Outcome.ERROR, _error(f"{said}; it is safe to try again"))
-    match await _verified(row, contract, task, port):
+    match await _verified(row, work):
         case Happened(result):
-            return await _resolve(row, EffectStatus.DONE, to_text(result), port, ledger)
+            return await _resolve(row, EffectStatus.DONE, to_text(result), work)
+        case NotHappened() if isinstance(error, OutOfTime):
+            # What was late may still be under way, in its thread or at the service: it can happen after we looked.
+            return _Came(Outcome.UNKNOWN, f"{said}, and had not happened yet", row.id)
         case NotHappened():
-            return await _resolve(row, EffectStatus.FAILED, said, port, ledger)
+            return await _resolve(row, EffectStatus.FAILED, said, work)
         case None:
             return _Came(Outcome.UNKNOWN, said, row.id)
 
 
-async def _unknown(
-    request: ClaimRequest, contract: Contract, task: ActTask, port: Port, ledger: Ledger
-) -> _Came:
+async def _unknown(work: _Work) -> _Came:
     """A worker that is gone had begun it: the hook decides if there is one, else a person."""
-    row = await port.ask(ledger, ledger.effects.get, request.id)
+    port, ledger = work.port, work.ledger
+    row = await port.ask(ledger, ledger.effects.get, work.request.id)
     gone = "the worker that ran it is gone"
-    if row.digest != request.digest:
+    if row.digest != work.request.digest:
         return _Came(Outcome.UNKNOWN, "another call had been begun in its place", row.id)
-    match await _verified(row, contract, task, port):
+    match await _verified(row, work):
         case Happened(result):
-            return await _resolve(row, EffectStatus.DONE, to_text(result), port, ledger)
+            return await _resolve(row, EffectStatus.DONE, to_text(result), work)
         case NotHappened():
-            claim = await port.ask(ledger, ledger.effects.retake, request)
+            claim = await port.ask(ledger, ledger.effects.retake, work.request)
             if claim.status in (ClaimStatus.UNKNOWN, ClaimStatus.BUSY):
                 return _Came(Outcome.UNKNOWN, gone, row.id)
-            return await _claimed(claim, request, contract, task, port, ledger)
+            return await _claimed(claim, work)
         case None:
             return _Came(Outcome.UNKNOWN, gone, row.id)
 
 
-async def _verified(row: EffectRow, contract: Contract, task: ActTask, port: Port) -> Happened | NotHappened | None:
+async def _verified(row: EffectRow, work: _Work) -> Happened | NotHappened | None:
     """Ask the tool's hook; one that fails cannot tell."""
-    verify = contract.verify
+    verify = work.contract.verify
     if verify is None:
         return None
     try:
-        return await port.blocking(verify, _handle(row), task["call"]["args"])
+        return await work.port.blocking(verify, _handle(row), work.args)
     except Exception:  # noqa: BLE001 -- then a person is asked
         return None
 
 
-async def _resolve(row: EffectRow, status: EffectStatus, text: str, port: Port, ledger: Ledger) -> _Came:
-    _, counts = await port.ask(ledger, ledger.effects.resolve, row.id, status, text, "verify")
+async def _resolve(row: EffectRow, status: EffectStatus, text: str, work: _Work) -> _Came:
+    _, counts = await work.port.ask(work.ledger, work.ledger.effects.resolve, row.id, status, text, "verify")
     if counts.status == EffectStatus.DONE:
         return _Came(Outcome.DONE, str(counts.result))
     return _Came(Outcome.ERROR, _error(f"{counts.result} (verified: nothing happened)"))

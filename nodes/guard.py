@@ -22,7 +22,6 @@ from loopwright.state import (
     Outcome,
     Question,
     Refused,
-    Result,
     RunRecord,
     StopReason,
     ThreadRecord,
@@ -30,8 +29,10 @@ from loopwright.state import (
     Verdict,
     add_seconds,
     add_tool_call,
+    instant_result,
     last_text,
     load_decision,
+    new_call,
 )
 
 from .judging import judge
@@ -96,21 +97,15 @@ async def _screen(state: AgentState, port: Port) -> dict[str, Any]:
     decision = load_decision(state["decision"] or {})
     if not isinstance(decision, CallTools):
         raise TypeError(decision)
-    usage, run = state["usage"], state["run"]
+    usage = state["usage"]
+    run: RunRecord = state["run"]
     turn: list[Call] = []
     for ordinal, asked in enumerate(decision.calls):
-        base: Call = {
-            "id": asked.id,
-            "name": asked.name,
-            "args": asked.args,
-            "ordinal": ordinal,
-            "attempt": 0,
-            "verdict": Verdict.INVALID,
-            "why": asked.error,
-            "by": "the schema",
-            "thought": decision.thought,
-        }
-        call, usage = _admit(base if asked.error else screen_call(base, state, port.spec), usage, port)
+        call: Call = new_call(asked.id, asked.name, asked.args, ordinal=ordinal, thought=decision.thought)
+        if asked.error:
+            call = {**call, "why": asked.error, "by": "the schema"}
+        else:
+            call, usage = _admit(screen_call(call, state, port.spec), usage, port)
         turn.append(_with_question(call, Question.APPROVAL, state, port) if call["verdict"] == Verdict.ASK else call)
     if any(call["verdict"] == Verdict.NOT_RUN for call in turn) and calls_are_used_up(port.spec.limits, usage):
         run = {**run, "stop": StopReason.MAX_TOOL_CALLS}
@@ -183,7 +178,7 @@ def _left_unknown(state: AgentState) -> dict[str, Any]:
     """Without anybody to ask, tell the model not to repeat the call, and end the run."""
     text = "ERROR: it was begun, and nobody knows whether it happened; do not repeat it"
     turn = [
-        {**call, "verdict": Verdict.NOT_RUN, "result": _unknown_result(call, text)}
+        {**call, "verdict": Verdict.NOT_RUN, "result": instant_result(call["id"], Outcome.UNKNOWN, text)}
         if call["verdict"] == Verdict.UNKNOWN
         else call
         for call in state["turn"]
@@ -191,10 +186,6 @@ def _left_unknown(state: AgentState) -> dict[str, Any]:
     names = ", ".join(call["name"] for call in state["turn"] if call["verdict"] == Verdict.UNKNOWN)
     error = f"nobody knows whether {names} happened, and a run without a checkpointer has nobody to ask"
     return {"turn": turn, "run": {**state["run"], "stop": StopReason.ERROR, "error": error}}
-
-
-def _unknown_result(call: Call, text: str) -> Result:
-    return Result(call_id=call["id"], outcome=Outcome.UNKNOWN, text=text)
 
 
 async def _conclude(state: AgentState, port: Port) -> dict[str, Any]:

@@ -15,11 +15,11 @@ from loopwright.state import (
     Call,
     Outcome,
     Question,
-    Result,
     RunStatus,
     StopReason,
     Verdict,
     excerpt,
+    instant_result,
 )
 
 from .port import Port
@@ -118,7 +118,7 @@ def _edited(call: Call, decision: Mapping[str, Any], by: str, state: AgentState,
 
 def _answered(call: Call, text: str, by: str) -> Call:
     outcome = Outcome.DONE if call["question"] == Question.OUTCOME else Outcome.ANSWERED
-    result = Result(call_id=call["id"], outcome=outcome, text=text, began=0.0, seconds=0.0)
+    result = instant_result(call["id"], outcome, text)
     return {**call, "verdict": Verdict.ANSWERED, "why": f"answered by {by}", "result": result}
 
 
@@ -133,8 +133,7 @@ def _rejected(call: Call, reason: str, by: str) -> Call:
 
 def _anew(call: Call, state: AgentState, port: Port) -> Call:
     """Put a call on the table again whose effect did not happen: screened and asked anew, under a new claim."""
-    fresh: Call = {**call, "attempt": call["attempt"] + 1, "question": Question.APPROVAL}
-    fresh.pop("effect", None)
+    fresh: Call = {**call, "attempt": call["attempt"] + 1, "question": Question.APPROVAL, "effect": ""}
     screened = screen_call(fresh, state, port.spec)
     if screened["verdict"] != Verdict.ASK:
         return screened

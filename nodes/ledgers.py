@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import weakref
 from pathlib import Path
 
 from loopwright.checkpoints import Ledger, open_checkpoints
@@ -40,8 +41,9 @@ class Ledgers:
         with self._lock:
             known = self.opened(has_saver=has_saver)
             if known is None:
-                known = open_checkpoints(_server_url() if has_saver else "memory:", clock=time.time).ledger
-                self._opened[has_saver] = known
+                opened = open_checkpoints(_server_url() if has_saver else "memory:", clock=time.time)
+                weakref.finalize(self, opened.close)
+                known = self._opened[has_saver] = opened.ledger
             return known
 
 

@@ -24,8 +24,11 @@ from loopwright.state import (
     TrailEntry,
     Verdict,
     add_seconds,
+    current_run,
+    current_thread,
     digest,
     excerpt,
+    instant_result,
     no_usage,
 )
 from loopwright.tools import mark_untrusted
@@ -47,6 +50,9 @@ _OUTCOMES = {
     Verdict.UNKNOWN: Outcome.UNKNOWN,
 }
 
+_NEVER_BEGUN = (Outcome.INVALID, Outcome.DENIED, Outcome.REJECTED, Outcome.NOT_RUN)
+"""Their tool messages are marked `executed: False`, so that nobody counts them as calls of the tool."""
+
 
 async def observe(state: AgentState, port: Port) -> dict[str, Any]:
     """Take in the newest user message as a task if it is new, else bring in the results of the turn."""
@@ -64,7 +70,8 @@ def _new_task(state: AgentState) -> HumanMessage | None:
     """
     messages = state.get("messages") or []
     last = messages[-1] if messages else None
-    if isinstance(last, HumanMessage) and state.get("run", {}).get("task_id") != last.id:
+    run = current_run(state)
+    if isinstance(last, HumanMessage) and (run is None or run["task_id"] != last.id):
         return last
     if not state.get("turn"):
         text = "there is no task on this thread: the newest message is not a user's; start with a user message"
@@ -74,7 +81,7 @@ def _new_task(state: AgentState) -> HumanMessage | None:
 
 async def _take_in(task: HumanMessage, state: AgentState, port: Port) -> dict[str, Any]:
     """Begin a run: close what the thread left open, start the run's counters at zero, keep the thread's totals."""
-    thread = state.get("thread") or _new_thread()
+    thread = current_thread(state) or _new_thread()
     if thread["version"] > SCHEMA_VERSION:
         text = f"this thread was written by a newer loopwright (state version {thread['version']}); upgrade to go on"
         raise VersionUnsupported(text, found=thread["version"], known=SCHEMA_VERSION)
@@ -86,6 +93,9 @@ async def _take_in(task: HumanMessage, state: AgentState, port: Port) -> dict[st
         task=excerpt(task.text, TASK_CHARACTERS),
         began=ledger.clock(),
         status=RunStatus.RUNNING,
+        reason="",
+        answer="",
+        error="",
     )
     begin = {"thread_id": port.place.thread_id, "agent": PLAIN_INVOKE, "task": run["task"]}
     await port.ask(ledger, ledger.runs.begin, run["id"], **begin)
@@ -124,10 +134,10 @@ async def _close_turn(state: AgentState, port: Port, ledger: Ledger) -> dict[str
         if call.get("result") or row is None:
             closed: Call = call if call.get("result") else {**call, "why": SUPERSEDED}
         elif row.status == EffectStatus.DONE:
-            closed = {**call, "result": Result(call_id=call["id"], outcome=Outcome.DONE, text=str(row.result))}
+            closed = {**call, "result": instant_result(call["id"], Outcome.DONE, str(row.result))}
         else:
             text = "ERROR: it was begun, and nobody knows whether it happened; do not repeat it"
-            closed = {**call, "result": Result(call_id=call["id"], outcome=Outcome.UNKNOWN, text=text)}
+            closed = {**call, "result": instant_result(call["id"], Outcome.UNKNOWN, text)}
         settled.append(closed)
     return _told(settled, state, port)
 
@@ -136,7 +146,7 @@ def _bring_in(state: AgentState, port: Port) -> dict[str, Any]:
     """Put each result behind its call; a turn with an unknown outcome stays on the table until somebody knows."""
     results = {result["call_id"]: result for result in state.get("results") or ()}
     turn = [_with_result(call, results.get(call["id"])) for call in state["turn"]]
-    usage = add_seconds(state["usage"], port.elapsed() + max((r.get("seconds", 0.0) for r in results.values()), default=0))
+    usage = add_seconds(state["usage"], port.elapsed() + max((r["seconds"] for r in results.values()), default=0.0))
     if any(call["verdict"] == Verdict.UNKNOWN for call in turn):
         return {"turn": turn, "usage": usage}
     told = _told(turn, state, port)
@@ -181,7 +191,7 @@ def _message(call: Call, run_id: str, step: int, port: Port) -> ToolMessage:
         name=call["name"] or "unknown",
         id=f"tool-{run_id}-{step}-{call['ordinal']}",
         status="success" if outcome in (Outcome.DONE, Outcome.ANSWERED) else "error",
-        additional_kwargs={} if outcome in (Outcome.DONE, Outcome.ANSWERED, Outcome.ERROR) else {"executed": False},
+        additional_kwargs={"executed": False} if outcome in _NEVER_BEGUN else {},
     )
 
 
@@ -198,26 +208,27 @@ def _outcome(call: Call) -> Outcome:
     result = call.get("result")
     if result:
         return Outcome(result["outcome"])
-    if call["verdict"] == Verdict.DENY and call.get("approval"):
+    if call["verdict"] == Verdict.DENY and call["approval"]:
         return Outcome.REJECTED
     return _OUTCOMES.get(Verdict(call["verdict"]), Outcome.NOT_RUN)
 
 
 def _entry(call: Call, run_id: str, step: int) -> TrailEntry:
-    result = call.get("result") or Result()
+    result = call.get("result")
     entry = TrailEntry(
         run=run_id,
         step=step,
         tool=call["name"],
         args=call["args"],
         digest=call_digest(call),
-        thought=excerpt(call.get("thought", "")),
+        thought=excerpt(call["thought"]),
         verdict=call["verdict"],
         why=excerpt(call["why"]),
         by=call["by"],
         outcome=_outcome(call),
         observation=excerpt(_text(call)),
-        began=result.get("began", 0.0),
-        seconds=result.get("seconds", 0.0),
+        began=result["began"] if result else 0.0,
+        seconds=result["seconds"] if result else 0.0,
     )
-    return {**entry, "proposed": call["proposed"]} if call.get("proposed") else entry
+    proposed = call.get("proposed")
+    return {**entry, "proposed": proposed} if proposed else entry

@@ -77,7 +77,9 @@ class Port(ABC):
     async def ledger(self) -> Ledger:
         """Return the ledger, opened when it is first needed."""
         known = self._ledgers.opened(has_saver=self.place.has_saver)
-        return known or await self.blocking(self._ledgers.open, has_saver=self.place.has_saver)
+        if known is not None:
+            return known
+        return await self.blocking(self._ledgers.open, has_saver=self.place.has_saver)
 
     async def ask(self, ledger: Ledger, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a method of the ledger; without a thread of its own where it cannot block."""
@@ -129,7 +131,7 @@ class BlockingPort(Port):
 
     async def sleep(self, seconds: float) -> None:
         """Block."""
-        time.sleep(seconds)
+        time.sleep(seconds)  # noqa: ASYNC251 -- this port is driven in the caller's own thread
 
 
 class AsyncPort(Port):

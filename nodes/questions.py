@@ -18,8 +18,8 @@ _SYNONYMS = {"accept": "approve", "ignore": "reject", "response": "respond"}
 
 def approval_id(call: Call, *, schema: object, thread_id: str, run_id: str, step: int) -> str:
     """Return the digest that binds an approval to exactly this call."""
-    place = [thread_id, run_id, step, call["ordinal"], call["attempt"], call.get("question", Question.APPROVAL)]
-    return digest(call["name"], schema, call["args"], place, call.get("effect", ""))
+    place = [thread_id, run_id, step, call["ordinal"], call["attempt"], call["question"]]
+    return digest(call["name"], schema, call["args"], place, call["effect"])
 
 
 def question_of(call: Call, run_id: str) -> NewApproval:
@@ -30,7 +30,7 @@ def question_of(call: Call, run_id: str) -> NewApproval:
         tool=call["name"],
         args=call["args"],
         payload=payload_of(call, run_id),
-        effect_id=call.get("effect", ""),
+        effect_id=call["effect"],
         expires_in=call.get("expires_in") if call["question"] == Question.APPROVAL else None,
     )
 
@@ -57,9 +57,9 @@ def payload_of(call: Call, run_id: str) -> dict[str, Any]:
         "approval_id": call["approval"],
         "run_id": run_id,
     }
-    if call.get("effect"):
+    if call["effect"]:
         shown["effect_id"] = call["effect"]
-    if call.get("error"):
+    if call["error"]:
         shown["error"] = call["error"]
     return shown
 
@@ -70,7 +70,7 @@ def _describe(call: Call) -> str:
             f"{call['name']} was begun, and nobody knows whether it happened ({call['why']}). Find out, then: respond "
             "with its result if it happened; reject if it did not happen and shall not run."
         )
-    thought = f" The model's words: {call['thought']}" if call.get("thought") else ""
+    thought = f" The model's words: {call['thought']}" if call["thought"] else ""
     return f"May {call['name']} run with these arguments? ({call['why']}){thought}"
 
 

@@ -10,7 +10,7 @@ from langgraph.errors import GraphBubbleUp
 
 from loopwright.checkpoints import Attempt, Opened
 from loopwright.crash import CrashPoint, reached
-from loopwright.models import UNKNOWN_OUTPUT, estimate_input, read_reply, tokens_of
+from loopwright.models import UNKNOWN_OUTPUT, estimate_input, hide_keys, read_reply, tokens_of
 from loopwright.policy import seconds_left
 from loopwright.state import (
     AgentState,
@@ -50,10 +50,10 @@ async def reason(state: AgentState, port: Port) -> dict[str, Any]:
     except OutOfTime:
         return _failed(state, add_attempt(usage, estimate, _cost(estimate, port)), StopReason.DEADLINE, "", port)
     except Exception as error:  # noqa: BLE001 -- whatever a client raises, the run ends with a status
-        said = f"{type(error).__name__}: {excerpt(safe_str(error), 500)}"
+        said = f"{type(error).__name__}: {excerpt(hide_keys(safe_str(error), port.spec.model), 500)}"
         return _failed(state, add_attempt(usage, Tokens(0, 0), 0), StopReason.ERROR, said, port)
     reached(CrashPoint.AFTER_MODEL)
-    return await _decided(state, reply, sent, usage, opened, port)
+    return await _decided({**state, "usage": usage}, reply, estimate, opened.number, port)
 
 
 def _sent(messages: Sequence[AnyMessage], spec: AgentSpec) -> list[AnyMessage]:
@@ -79,17 +79,16 @@ def _cost(tokens: Tokens, port: Port) -> int:
     return port.spec.price(tokens) if port.spec.price else 0
 
 
-async def _decided(
-    state: AgentState, reply: BaseMessage, sent: list[AnyMessage], usage: UsageRecord, opened: Opened, port: Port
-) -> dict[str, Any]:
-    run, step = state["run"], usage["steps"] + 1
+async def _decided(state: AgentState, reply: BaseMessage, estimate: Tokens, attempt: int, port: Port) -> dict[str, Any]:
+    """Turn a reply into the update: the message, the decision, and what it cost."""
+    run, step = state["run"], state["usage"]["steps"] + 1
     message, decision = read_reply(reply, f"{run['id']}/{step}")
-    tokens = tokens_of(reply, sent)
+    tokens = tokens_of(reply, estimate.input)
     cost = _cost(tokens, port)
     ledger = await port.ledger()
-    ledger.spend.settle(run["id"], step, opened.number, tokens=tokens, cost_nano=cost)  # in memory: cannot block
-    counted = add_seconds(add_step(add_attempt(usage, tokens, cost)), port.elapsed())
-    update: dict[str, Any] = {"decision": dump_decision(decision), "usage": counted}
+    ledger.spend.settle(run["id"], step, attempt, tokens=tokens, cost_nano=cost)  # in memory: cannot block
+    usage = add_seconds(add_step(add_attempt(state["usage"], tokens, cost)), port.elapsed())
+    update: dict[str, Any] = {"decision": dump_decision(decision), "usage": usage}
     if message is not None:
         update["messages"] = [cast("AnyMessage", message)]
     if decision.kind != "malformed" and run.get("malformed"):

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from loopwright.policy import ProposedCall, Screening, screen
-from loopwright.state import AgentState, Call, Outcome, PersonDecision, Question, Verdict, digest, excerpt
+from loopwright.state import AgentState, Call, Outcome, PersonDecision, Verdict, digest, excerpt
 
 from .questions import allowed_for
 from .spec import AgentSpec
@@ -87,7 +87,7 @@ def normal_decision(call: Call, decision: PersonDecision) -> dict[str, Any]:
 
 def refuse_decision(call: Call, decision: Mapping[str, Any], state: AgentState, spec: AgentSpec) -> str:
     """Say why a decision cannot be taken on this question; empty when it can."""
-    allowed = allowed_for(call.get("question", Question.APPROVAL))
+    allowed = allowed_for(call["question"])
     if decision["type"] not in allowed:
         return f"{decision['type']!r} cannot be taken here; take one of: {', '.join(allowed)}"
     if decision["type"] == "respond" and not decision.get("message"):

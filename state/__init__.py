@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .agent_state import SCHEMA_VERSION, AgentInput, AgentState
+from .agent_state import SCHEMA_VERSION, AgentInput, AgentState, current_run, current_thread
 from .answers import (
     CANCEL,
     EXPIRE,
@@ -29,7 +29,19 @@ from .decisions import (
 )
 from .limits import Limits
 from .plain import canonical, digest, excerpt, to_plain
-from .records import Answer, Call, Outcome, Question, Result, RunRecord, ThreadRecord, TrailEntry, Verdict
+from .records import (
+    Answer,
+    Call,
+    Outcome,
+    Question,
+    Result,
+    RunRecord,
+    ThreadRecord,
+    TrailEntry,
+    Verdict,
+    instant_result,
+    new_call,
+)
 from .status import RunStatus, StopReason
 from .transcript import calls_tool, fold_messages, fold_trail, last_text
 from .usage import (
@@ -84,6 +96,8 @@ __all__ = [
     "approve",
     "calls_tool",
     "canonical",
+    "current_run",
+    "current_thread",
     "digest",
     "dump_decision",
     "edit",
@@ -91,8 +105,10 @@ __all__ = [
     "fold_messages",
     "fold_trail",
     "happened",
+    "instant_result",
     "last_text",
     "load_decision",
+    "new_call",
     "no_usage",
     "not_happened",
     "reject",

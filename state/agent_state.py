@@ -6,7 +6,8 @@ Everything is JSON-like data or a LangChain message, so that a checkpoint loads 
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, cast
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels import DeltaChannel, Topic
@@ -29,8 +30,8 @@ class AgentInput(TypedDict):
     messages: Annotated[list[AnyMessage], DeltaChannel(fold_messages, list, snapshot_frequency=SNAPSHOT_FREQUENCY)]
 
 
-class AgentState(TypedDict, total=False):
-    """The channels of the ring."""
+class AgentState(TypedDict):
+    """The channels of the ring. All are there once `observe` has taken the first task in."""
 
     messages: Annotated[list[AnyMessage], DeltaChannel(fold_messages, list, snapshot_frequency=SNAPSHOT_FREQUENCY)]
     """The transcript that the model sees. Each call has its result right behind it, exactly once."""
@@ -50,3 +51,13 @@ class AgentState(TypedDict, total=False):
     """What a person's resume brought; gone after one super-step."""
     trail: Annotated[list[TrailEntry], DeltaChannel(fold_trail, list, snapshot_frequency=SNAPSHOT_FREQUENCY)]
     """One small record a call, over all runs of the thread. Appended."""
+
+
+def current_run(values: Mapping[str, object]) -> RunRecord | None:
+    """Return the run that a thread's state holds; None for a thread that has not begun."""
+    return cast("RunRecord | None", values.get("run"))
+
+
+def current_thread(values: Mapping[str, object]) -> ThreadRecord | None:
+    """Return what outlives the runs; None for a thread that has not begun."""
+    return cast("ThreadRecord | None", values.get("thread"))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
+from typing import Any, cast
 
 from loopwright.errors import InvalidLimits
 
@@ -59,8 +60,8 @@ class Limits:
         return None if self.max_cost is None else int(self.max_cost * NANO)
 
 
-def _check(name: str, bound: object) -> None:
-    values = list(bound.values()) if isinstance(bound, Mapping) else [bound]
+def _check(name: str, bound: Any) -> None:
+    values = cast("Mapping[str, Any]", bound).values() if isinstance(bound, Mapping) else [bound]
     for value in values:
         if value is None:
             continue

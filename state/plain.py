@@ -10,7 +10,6 @@ from typing import Any, cast
 from pydantic_core import to_jsonable_python
 
 
-
 def canonical(value: object) -> str:
     """Return the one JSON text of a value: keys sorted, no blanks, `1.0` written as `1`.
 
@@ -43,9 +42,8 @@ def excerpt(text: str, limit: int = 200) -> str:
 
 def to_plain(value: Any) -> Any:
     """Return data without our enumerations, so that a checkpoint loads without importing them."""
-    kind = type(value)
-    if kind is dict:
+    if isinstance(value, dict):
         return {key: to_plain(item) for key, item in cast("dict[str, Any]", value).items()}
-    if kind is list:
-        return [to_plain(item) for item in cast("list[Any]", value)]
+    if isinstance(value, list):
+        return [to_plain(item) for item in cast("list[Any]", value)]  # type: ignore[redundant-cast]  # pyright needs it
     return value.value if isinstance(value, Enum) else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -53,7 +53,7 @@ class Question(StrEnum):
     """Did this effect happen?"""
 
 
-class Result(TypedDict, total=False):
+class Result(TypedDict):
     """What an `act` task brought back: the `results` channel holds these for one super-step."""
 
     call_id: str
@@ -61,7 +61,7 @@ class Result(TypedDict, total=False):
     """An `Outcome`."""
     text: str
     """The observation, unmarked."""
-    effect: str
+    effect: NotRequired[str]
     """The id of the effect, where its outcome is unknown."""
     began: float
     """Seconds since the epoch."""
@@ -69,8 +69,8 @@ class Result(TypedDict, total=False):
     """How long it took."""
 
 
-class Call(TypedDict, total=False):
-    """A tool call on the table: an item of the `turn` channel. `id` to `verdict` are always there."""
+class Call(TypedDict):
+    """A tool call on the table: an item of the `turn` channel."""
 
     id: str
     name: str
@@ -87,20 +87,44 @@ class Call(TypedDict, total=False):
     by: str
     """Who gave the verdict: a rule's name, or a person."""
     thought: str
-    proposed: dict[str, Any]
+    proposed: NotRequired[dict[str, Any]]
     """The arguments the model sent, where a person changed them."""
     approval: str
     """The id of the question, while there is one."""
     question: str
     """A `Question`, while there is one."""
-    expires_in: float
+    expires_in: NotRequired[float]
     """Seconds for which the question stays open, where the rule says so."""
     error: str
     """Why the last answer could not be taken; shown when asked again."""
     effect: str
     """The id of the effect whose outcome is unknown."""
-    result: Result
+    result: NotRequired[Result]
     """What came back, while a sibling still waits."""
+
+
+def new_call(call_id: str, name: str, args: dict[str, Any], *, ordinal: int = 0, thought: str = "") -> Call:
+    """Return a call that nobody has judged yet."""
+    return Call(
+        id=call_id,
+        name=name,
+        args=args,
+        ordinal=ordinal,
+        attempt=0,
+        verdict=Verdict.INVALID,
+        why="",
+        by="",
+        thought=thought,
+        approval="",
+        question="",
+        error="",
+        effect="",
+    )
+
+
+def instant_result(call_id: str, outcome: Outcome, text: str) -> Result:
+    """Return a result that no tool took time for."""
+    return Result(call_id=call_id, outcome=outcome, text=text, began=0.0, seconds=0.0)
 
 
 class Answer(TypedDict):
@@ -111,7 +135,7 @@ class Answer(TypedDict):
     by: str
 
 
-class RunRecord(TypedDict, total=False):
+class RunRecord(TypedDict):
     """The `run` channel: the run that is on, or was last."""
 
     id: str
@@ -123,14 +147,17 @@ class RunRecord(TypedDict, total=False):
     """Seconds since the epoch."""
     status: str
     reason: str
+    """A `StopReason`, once it has ended."""
     answer: str
+    """The final answer; of a run that was stopped, the best so far."""
     error: str
-    over_limit: str
+    """What failed, for the stop reason `error`."""
+    over_limit: NotRequired[str]
     """The limit that the final answer itself went over; the answer is kept."""
-    stop: str
+    stop: NotRequired[str]
     """A stop reason that waits until the turn on the table is answered."""
-    cancelled_by: str
-    malformed: int
+    cancelled_by: NotRequired[str]
+    malformed: NotRequired[int]
     """Unusable replies in a row."""
 
 
@@ -148,7 +175,7 @@ class ThreadRecord(TypedDict):
     """The loop guard's memory: by call digest, the result's digest and how often in a row."""
 
 
-class TrailEntry(TypedDict, total=False):
+class TrailEntry(TypedDict):
     """One small record a call: an item of the `trail` channel."""
 
     run: str
@@ -157,7 +184,7 @@ class TrailEntry(TypedDict, total=False):
     args: dict[str, Any]
     digest: str
     """Over tool and canonical arguments."""
-    proposed: dict[str, Any]
+    proposed: NotRequired[dict[str, Any]]
     thought: str
     verdict: str
     why: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage, ToolMessage, convert_to_messages
 
@@ -27,7 +27,8 @@ def fold_messages(current: list[AnyMessage] | None, writes: Sequence[Any]) -> li
 
 def _messages(writes: Sequence[Any]) -> Iterable[BaseMessage]:
     for write in writes:
-        yield from convert_to_messages(write if isinstance(write, list) else [write])
+        several = cast("list[Any]", write) if isinstance(write, list) else [write]  # type: ignore[redundant-cast]  # pyright needs it
+        yield from convert_to_messages(several)
 
 
 def _fold(out: list[Any], known: set[str | None], message: BaseMessage) -> None:

@@ -40,12 +40,12 @@ def _openai(model: str, options: dict[str, Any]) -> BaseChatModel:
     if not (options.get("api_key") or os.environ.get("OPENAI_API_KEY")):
         text = f"the model 'openai:{model}' needs a key; set OPENAI_API_KEY (any text will do for a local server)"
         raise ConfigurationError(text, model=model, variable="OPENAI_API_KEY")
-    from langchain_openai import ChatOpenAI  # imported late: it costs a second
+    from .openai_chat import OpenAIChat  # imported late: it costs a second
 
-    unknown = sorted(set(options) - set(ChatOpenAI.model_fields) - _aliases(ChatOpenAI))
+    unknown = sorted(set(options) - set(OpenAIChat.model_fields) - _aliases(OpenAIChat))
     if unknown:
         raise ConfigurationError(f"ChatOpenAI has no option {', '.join(unknown)}", model=model, options=unknown)
-    return ChatOpenAI(model=model, **options)
+    return OpenAIChat(model=model, **options)
 
 
 def _aliases(kind: type[BaseChatModel]) -> set[str]:
@@ -68,5 +68,5 @@ def default_model() -> BaseChatModel:
 
 def model_name(model: BaseChatModel) -> str:
     """Return how the ledger names a model."""
-    params: dict[str, Any] = dict(model._get_ls_params())  # noqa: SLF001 -- LangChain's one way to ask what it is
+    params: dict[str, Any] = dict(model._get_ls_params())  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # LangChain's one way to ask what it is
     return str(params.get("ls_model_name") or getattr(model, "_llm_type", type(model).__name__))

@@ -41,7 +41,7 @@ def to_nano(dollars: Decimal) -> int:
 
 def known_price(model: BaseChatModel) -> Pricer | None:
     """Look a model's price up in `genai-prices`; None when the model is not listed."""
-    params: dict[str, Any] = dict(model._get_ls_params())  # noqa: SLF001 -- LangChain's one way to ask what it is
+    params: dict[str, Any] = dict(model._get_ls_params())  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # LangChain's one way to ask what it is
     name, provider = params.get("ls_model_name"), params.get("ls_provider")
     if not name or not provider:
         return None

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall
 
-from loopwright.state import CallTools, Decision, FinalAnswer, Malformed, Refused, RequestedCall, Tokens, digest, excerpt
+from loopwright.state import (
+    CallTools,
+    Decision,
+    FinalAnswer,
+    Malformed,
+    Refused,
+    RequestedCall,
+    Tokens,
+    digest,
+    excerpt,
+)
 
 CHARACTERS_A_TOKEN = 4
 """The usual rule of thumb for English text; used only where a provider reports nothing."""
@@ -59,11 +70,30 @@ def _calls(message: AIMessage, place: str) -> tuple[RequestedCall, ...]:
     taken: set[str] = set()
     calls: list[RequestedCall] = []
     for call in message.tool_calls:
-        calls.append(RequestedCall(_own_id(call.get("id"), taken, place), call["name"], call["args"]))
+        own_id, why = _own_id(call.get("id"), taken, place), _unstorable(call["args"])
+        calls.append(RequestedCall(own_id, call["name"], {} if why else call["args"], why))
     for bad in message.invalid_tool_calls:
         why = f"the arguments are no JSON object: {excerpt(str(bad.get('args')))}"
         calls.append(RequestedCall(_own_id(bad.get("id"), taken, place), bad.get("name") or "", {}, why))
     return tuple(calls)
+
+
+def _unstorable(args: Mapping[str, Any]) -> str:
+    """Say why arguments could not be stored, or sent again; empty when they can."""
+    try:
+        text = json.dumps(args, ensure_ascii=False, allow_nan=False)
+        text.encode()
+        json.loads(text, parse_int=_int64)
+    except (TypeError, ValueError, RecursionError) as error:
+        return f"the arguments cannot be stored: {excerpt(str(error))}"
+    return ""
+
+
+def _int64(digits: str) -> int:
+    number = int(digits)
+    if not -(2**63) <= number < 2**64:
+        raise ValueError(f"{excerpt(digits, 40)} has more than 64 bits; send it as text")
+    return number
 
 
 def _own_id(given: str | None, taken: set[str], place: str) -> str:
@@ -78,7 +108,8 @@ def _named(message: AIMessage, place: str) -> AIMessage:
 
 def _with_calls(message: AIMessage, calls: tuple[RequestedCall, ...], place: str) -> AIMessage:
     """Keep the message with calls whose arguments every server can read back."""
-    if not message.invalid_tool_calls and [call["id"] for call in message.tool_calls] == [call.id for call in calls]:
+    is_readable = not any(call.error for call in calls)
+    if is_readable and [call["id"] for call in message.tool_calls] == [call.id for call in calls]:
         return _named(message, place)
     sent = [ToolCall(name=call.name or "unknown", args=call.args, id=call.id, type="tool_call") for call in calls]
     return AIMessage(
@@ -99,18 +130,23 @@ def _without_calls(message: AIMessage, text: str, place: str) -> AIMessage:
     )
 
 
-def tokens_of(reply: BaseMessage, sent: Sequence[AnyMessage]) -> Tokens:
+def tokens_of(reply: BaseMessage, estimated_input: int) -> Tokens:
     """Return a reply's tokens; what the provider did not report is estimated, and marked so."""
     usage: dict[str, Any] = dict(getattr(reply, "usage_metadata", None) or {})
     given_in, given_out = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
     estimated = given_in <= 0 or given_out <= 0
     return Tokens(
-        input=given_in if given_in > 0 else estimate_input(sent),
+        input=given_in if given_in > 0 else estimated_input,
         output=given_out if given_out > 0 else _size(reply),
-        cached=int((usage.get("input_token_details") or {}).get("cache_read") or 0),
-        reasoning=int((usage.get("output_token_details") or {}).get("reasoning") or 0),
+        cached=_detail(usage, "input_token_details", "cache_read"),
+        reasoning=_detail(usage, "output_token_details", "reasoning"),
         estimated=estimated,
     )
+
+
+def _detail(usage: dict[str, Any], group: str, name: str) -> int:
+    details: dict[str, Any] = usage.get(group) or {}
+    return int(details.get(name) or 0)
 
 
 def estimate_input(messages: Sequence[AnyMessage]) -> int:

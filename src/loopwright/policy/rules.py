@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from loopwright.errors import ConfigurationError, UnknownTool
 from loopwright.state import RunRecord, ThreadRecord, TrailEntry, Verdict
@@ -100,7 +100,8 @@ def screen(rules: Iterable[Rule], call: ProposedCall) -> Screening:
     if not matches:
         return _default(call)
     rule, note = max(matches, key=lambda match: _STRICTNESS[match[0].verdict])
-    return Screening(Verdict(rule.verdict), rule.reason or note or f"by the rule {rule.label}", rule.label, rule.expires_in)
+    why = rule.reason or note or f"by the rule {rule.label}"
+    return Screening(Verdict(rule.verdict), why, rule.label, rule.expires_in)
 
 
 def _default(call: ProposedCall) -> Screening:
@@ -119,7 +120,7 @@ def _match(rule: Rule, call: ProposedCall) -> str | None:
     if rule.when is None:
         return ""
     try:
-        holds: object = rule.when(call)
+        holds = cast("object", rule.when(call))
     except Exception as error:  # noqa: BLE001 -- a failing predicate must never open a gate
         return _failed(rule, f"raised {type(error).__name__}")
     if not isinstance(holds, bool):

@@ -8,7 +8,7 @@ from typing import Any, cast
 from loopwright.checkpoints import Approval, EffectStatus
 from loopwright.errors import InvalidDecision
 from loopwright.nodes import normal_decision, parse_answer, refuse_decision
-from loopwright.state import CANCEL, AgentState, Call, Happened, NotHappened, PersonDecision
+from loopwright.state import CANCEL, AgentState, Call, Happened, NotHappened, PersonDecision, new_call
 from loopwright.tools import to_text
 
 from .driver import Driver
@@ -29,7 +29,7 @@ async def decide(driver: Driver, approval_id: str, decision: object, by: str) ->
         if wrong := refuse_decision(call, plain, state, driver.agent.spec):
             raise InvalidDecision(f"approval {approval_id}: {wrong}", approval_id=approval_id)
     else:
-        plain = _plain(Call(args=approval.args), decision)
+        plain = _plain(_kept_call(approval), decision)
     decided = await driver.door.blocking(driver.ledger.decide, approval_id, plain, by)
     return _receipt(decided.approval, accepted=decided.accepted)
 
@@ -44,13 +44,17 @@ def _call_of(approval: Approval, state: AgentState) -> Call:
     for call in state.get("turn") or ():
         if call.get("approval") == approval.id:
             return call
-    return Call(name=approval.tool, args=approval.args, question=approval.question, ordinal=0, attempt=0)
+    return _kept_call(approval)
+
+
+def _kept_call(approval: Approval) -> Call:
+    return {**new_call("", approval.tool, approval.args), "question": approval.question, "approval": approval.id}
 
 
 def _plain(call: Call, decision: object) -> dict[str, Any]:
     if isinstance(decision, PersonDecision):
         return normal_decision(call, decision)
-    parsed = parse_answer(decision) if isinstance(decision, Mapping | list) else None
+    parsed = parse_answer(decision)
     if parsed is None:
         raise InvalidDecision(f"{decision!r} is no decision; give {SHAPES}")
     return parsed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any, Final, cast
 
@@ -15,7 +15,7 @@ from loopwright.checkpoints import Checkpoints, RunRow, check_thread_id
 from loopwright.errors import ConfigurationError, RunNotFound
 from loopwright.graphs import Agent, compile_agent
 from loopwright.nodes import RUN_ID_KEY, WAKE
-from loopwright.state import AgentState, RunStatus, StopReason, Verdict, excerpt
+from loopwright.state import AgentState, RunStatus, StopReason, Verdict, current_run, excerpt
 
 from .doors import Door
 from .results import Event, EventKind, RunResult, events_of, result_of
@@ -43,7 +43,7 @@ class Driver:
 
     async def start(self, message: str, thread_id: object, run_id: str) -> RunRow:
         """Note a run in the ledger; with an id that was used before, return the run that is there."""
-        if not isinstance(message, str) or not message.strip():  # pyright: ignore[reportUnnecessaryIsInstance]  # callers are not all typed
+        if not message.strip():
             raise ConfigurationError("the message is empty; say what the agent is to do")
         thread = check_thread_id(thread_id)
         new_id = run_id or uuid.uuid4().hex
@@ -84,7 +84,7 @@ class Driver:
         open_ = await self.door.blocking(self.ledger.approvals.list_open, run_id)
         return result_of(row, await self.state(row), open_)
 
-    async def drive(self, run_id: str) -> AsyncIterator[Event]:
+    async def drive(self, run_id: str) -> AsyncGenerator[Event]:
         """Drive a run until it pauses or ends, if nobody else does; yields what happens."""
         row = await self.row(run_id)
         lease = await self.door.blocking(self.ledger.leases.take, row.thread_id)
@@ -98,7 +98,7 @@ class Driver:
         finally:
             await self.door.blocking(self.ledger.leases.release, lease)
 
-    async def _drive(self, run_id: str) -> AsyncIterator[Event]:
+    async def _drive(self, run_id: str) -> AsyncGenerator[Event]:
         row = await self.row(run_id)
         if row.is_final:
             return
@@ -106,7 +106,7 @@ class Driver:
         if given is _NOTHING:
             return
         await self.door.blocking(self.ledger.runs.set_worker, row.id, self.ledger.owner)
-        async with aclosing(self.door.updates(self.agent, given, self.config(row))) as updates:  # type: ignore[type-var] # pyright: ignore[reportArgumentType]  # both doors give generators
+        async with aclosing(self.door.updates(self.agent, given, self.config(row))) as updates:
             async for update in updates:
                 for event in events_of(row.id, update):
                     yield event
@@ -119,7 +119,7 @@ class Driver:
         """Find out what the graph is to be given: the task, a resume, nothing new, or whether nothing is to be done."""
         snapshot = await self.door.snapshot(self.agent, self.config(row))
         state = cast("AgentState", snapshot.values)
-        taken_in = state.get("run", {}).get("id") == row.id
+        taken_in = _run_in(snapshot.values) == row.id
         arrived = any(message.id == row.id for message in state.get("messages") or ())
         if not taken_in and not arrived and row.input:
             return {"messages": [HumanMessage(row.input, id=row.id)]}
@@ -145,15 +145,14 @@ class Driver:
     async def _note_end(self, row: RunRow) -> None:
         """Carry a run's end from its checkpoint into the ledger."""
         state = await self.state(row)
-        run = state.get("run") or {}
-        if run.get("id") == row.id and RunStatus(run.get("status", RunStatus.RUNNING)).is_final:
-            await self._end(row, StopReason(run["reason"]), state["usage"]["cost_nano"])
+        if _run_in(state) == row.id and RunStatus(state["run"]["status"]).is_final:
+            await self._end(row, StopReason(state["run"]["reason"]), state["usage"]["cost_nano"])
 
     async def _end(self, row: RunRow, reason: StopReason, cost_nano: int) -> None:
         end = {"thread_id": row.thread_id, "cost_nano": cost_nano}
         await self.door.blocking(self.ledger.end_run, row.id, reason, **cast("Mapping[str, Any]", end))
 
-    async def follow(self, run_id: str) -> AsyncIterator[Event]:
+    async def follow(self, run_id: str) -> AsyncGenerator[Event]:
         """Drive a run, or wait for who does, until it pauses or ends; the last event holds the result."""
         while True:
             last: Event | None = None
@@ -190,3 +189,8 @@ class Driver:
                 if event.result is not None:
                     return event.result
         raise RuntimeError(f"run {run_id} ended without a result")
+
+
+def _run_in(values: Mapping[str, object]) -> str:
+    run = current_run(values)
+    return run["id"] if run else ""

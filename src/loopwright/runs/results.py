@@ -6,12 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import AnyMessage
 
 from loopwright.checkpoints import Approval, RunRow
-from loopwright.state import NANO, AgentState, RunStatus, StopReason, TrailEntry, Usage, no_usage, view_usage
+from loopwright.state import (
+    NANO,
+    AgentState,
+    RunStatus,
+    StopReason,
+    TrailEntry,
+    Usage,
+    current_run,
+    no_usage,
+    view_usage,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,22 +129,22 @@ def run_of(row: RunRow) -> Run:
 
 def result_of(row: RunRow, state: AgentState, approvals: Sequence[Approval]) -> RunResult:
     """Build the result of a run from its thread's state; a thread that went on tells only how the run ended."""
-    run = state.get("run") or {}
-    is_latest = run.get("id") == row.id
-    status = RunStatus(run.get("status", row.status)) if is_latest else RunStatus(row.status)
+    newest = current_run(state)
+    run = newest if newest and newest["id"] == row.id else None
+    status = RunStatus(run["status"] if run else row.status)
     if status is RunStatus.RUNNING and row.status == RunStatus.WAITING:
         status = RunStatus.WAITING
-    reason = run.get("reason") if is_latest else row.reason
-    over = run.get("over_limit") if is_latest else None
+    reason = run["reason"] if run else row.reason
+    over = run.get("over_limit") if run else None
     return RunResult(
         run_id=row.id,
         thread_id=row.thread_id,
         status=status,
         stop_reason=StopReason(reason) if reason else None,
-        answer=run.get("answer", "") if is_latest else "",
-        error=run.get("error", "") if is_latest else "",
+        answer=run["answer"] if run else "",
+        error=run["error"] if run else "",
         over_limit=StopReason(over) if over else None,
-        usage=view_usage(state["usage"] if is_latest else no_usage()),
+        usage=view_usage(state["usage"] if run else no_usage()),
         trail=tuple(entry for entry in state.get("trail") or () if entry["run"] == row.id),
         messages=tuple(message.model_copy(deep=True) for message in state.get("messages") or ()),
         approvals=tuple(approvals) if status is RunStatus.WAITING else (),
@@ -144,9 +154,10 @@ def result_of(row: RunRow, state: AgentState, approvals: Sequence[Approval]) -> 
 def events_of(run_id: str, update: Mapping[str, Any]) -> list[Event]:
     """Return the events that one update of LangGraph's stream means."""
     events: list[Event] = []
-    for node, written in update.items():
-        if not isinstance(written, Mapping):
+    for node, wrote in update.items():
+        if not isinstance(wrote, Mapping):  # an interrupt
             continue
+        written = cast("Mapping[str, Any]", wrote)
         if node == "observe" and "task_id" in written.get("run", {}) and written.get("trail") is None:
             events.append(Event(EventKind.BEGAN, run_id))
         if node == "reason" and written.get("decision"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Self
@@ -69,14 +69,14 @@ class Runs:
         """
         return await asyncio.shield(self._spawn(run_id))
 
-    async def stream(self, message: str, *, thread_id: object, run_id: str = "") -> AsyncIterator[Event]:
+    async def stream(self, message: str, *, thread_id: object, run_id: str = "") -> AsyncGenerator[Event]:
         """Start a run, drive it here, and yield what happens; the last event holds the result."""
         row = await self._driver.start(message, thread_id, run_id)
         async with aclosing(self.follow(row.id)) as events:
             async for event in events:
                 yield event
 
-    async def follow(self, run_id: str) -> AsyncIterator[Event]:
+    async def follow(self, run_id: str) -> AsyncGenerator[Event]:
         """Drive a run that nobody drives, and yield what happens; of one that is driven elsewhere, only its end."""
         async with aclosing(self._driver.follow(run_id)) as events:
             async for event in events:
@@ -90,19 +90,17 @@ class Runs:
         """
         return await self._driver.result(run_id)
 
-    async def list(self, *, status: RunStatus | None = None, thread_id: str = "", limit: int = 50) -> list[Run]:
+    async def list(self, *, status: RunStatus | None = None, thread_id: str = "", limit: int = 50) -> Sequence[Run]:
         """Return runs, newest first."""
         table = self._driver.ledger.runs
         rows = await asyncio.to_thread(table.list, status=status or "", thread_id=thread_id, limit=limit)
         return [run_of(row) for row in rows]
 
-    async def approvals(self, run_id: str = "", *, limit: int = 50) -> list[Approval]:
+    async def approvals(self, run_id: str = "", *, limit: int = 50) -> Sequence[Approval]:
         """Return what waits for a person, oldest first: of one run, or of all."""
         return await asyncio.to_thread(self._driver.ledger.approvals.list_open, run_id, limit)
 
-    async def decide(
-        self, approval_id: str, decision: PersonDecision | Mapping[str, Any], *, by: str
-    ) -> Receipt:
+    async def decide(self, approval_id: str, decision: PersonDecision | Mapping[str, Any], *, by: str) -> Receipt:
         """Decide about a call; the first decision counts, and is stored before this returns.
 
         May be called any number of times: a late one gets a receipt that is not accepted, and tells which one counts.
@@ -140,7 +138,7 @@ class Runs:
         self._spawn(run_id)
         return receipt
 
-    async def recover(self) -> list[RunResult]:
+    async def recover(self) -> Sequence[RunResult]:
         """Carry on what crashed workers have left, and what was decided or has expired meanwhile.
 
         Call it when a worker starts, and now and then; safe in many processes at once.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import Any
 
 from loopwright.checkpoints import Approval, Checkpoints
@@ -51,12 +51,12 @@ class SyncRuns:
         """Return how a run stands, without driving it. See `Runs.get`."""
         return run_through(self._driver.result(run_id))
 
-    def list(self, *, status: RunStatus | None = None, thread_id: str = "", limit: int = 50) -> list[Run]:
+    def list(self, *, status: RunStatus | None = None, thread_id: str = "", limit: int = 50) -> Sequence[Run]:
         """Return runs, newest first."""
         rows = self._driver.ledger.runs.list(status=status or "", thread_id=thread_id, limit=limit)
         return [run_of(row) for row in rows]
 
-    def approvals(self, run_id: str = "", *, limit: int = 50) -> list[Approval]:
+    def approvals(self, run_id: str = "", *, limit: int = 50) -> Sequence[Approval]:
         """Return what waits for a person, oldest first: of one run, or of all."""
         return self._driver.ledger.approvals.list_open(run_id, limit)
 
@@ -72,13 +72,13 @@ class SyncRuns:
         """Ask for a run's end. `wait` carries it out, unless somebody drives the run. See `Runs.cancel`."""
         return run_through(cancel(self._driver, run_id, by))
 
-    def recover(self) -> list[RunResult]:
+    def recover(self) -> Sequence[RunResult]:
         """Carry on what crashed workers have left, one run after another. See `Runs.recover`."""
         rows = self._driver.ledger.runs.unfinished()
         return [self.wait(row.id) for row in rows if row.agent == self._driver.reference]
 
 
-def _iterate(events: AsyncIterator[Event]) -> Iterator[Event]:
+def _iterate(events: AsyncGenerator[Event]) -> Iterator[Event]:
     """Iterate over what never suspends."""
     try:
         while True:
@@ -87,4 +87,4 @@ def _iterate(events: AsyncIterator[Event]) -> Iterator[Event]:
             except StopAsyncIteration:
                 return
     finally:
-        run_through(events.aclose())  # type: ignore[attr-defined] # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]  # a generator, always
+        run_through(events.aclose())

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
-from pydantic import PrivateAttr
+from pydantic import Field, PrivateAttr
 
 
 def call(tool: str, /, *, call_id: str = "", **args: Any) -> ToolCall:
@@ -41,7 +41,7 @@ class ScriptedModel(BaseChatModel):
         seen: The messages of each call so far.
     """
 
-    seen: list[list[AnyMessage]] = []
+    seen: list[list[AnyMessage]] = Field(default_factory=list[list[AnyMessage]])
     _turns: list[Any] = PrivateAttr(default_factory=list)
     _used: int = PrivateAttr(default=0)
     _missing: str = PrivateAttr(default="")
@@ -49,7 +49,6 @@ class ScriptedModel(BaseChatModel):
     def __init__(self, turns: Sequence[Turn], **options: Any) -> None:
         """Take the turns, in order."""
         super().__init__(**options)
-        self.seen = []
         self._turns = list(turns)
 
     @property
@@ -74,9 +73,9 @@ class ScriptedModel(BaseChatModel):
     def _generate(
         self,
         messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        stop: list[str] | None = None,  # noqa: ARG002 -- LangChain's signature
+        run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002 -- as above
+        **kwargs: Any,  # noqa: ARG002 -- as above
     ) -> ChatResult:
         self.seen.append([*messages])  # type: ignore[list-item] # pyright: ignore[reportArgumentType]  # BaseMessage is what LangChain hands over
         return ChatResult(generations=[ChatGeneration(message=self._next(messages))])
@@ -84,16 +83,16 @@ class ScriptedModel(BaseChatModel):
     async def _agenerate(
         self,
         messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: Any = None,
-        **kwargs: Any,
+        stop: list[str] | None = None,  # noqa: ARG002 -- LangChain's signature
+        run_manager: Any = None,  # noqa: ARG002 -- as above
+        **kwargs: Any,  # noqa: ARG002 -- as above
     ) -> ChatResult:
         return self._generate(messages)
 
     def _next(self, messages: list[BaseMessage]) -> AIMessage:
         if self._used >= len(self._turns):
             newest = messages[-1].text if messages else ""
-            asked = f"turn {self._used + 1} was asked for, the script has {len(self._turns)}; newest message: {newest!r}"
+            asked = f"turn {self._used + 1} was asked for, the script has {len(self._turns)}; newest: {newest!r}"
             self._missing = asked
             raise ScriptExhausted(asked)
         number, turn = self._used, self._turns[self._used]
@@ -109,6 +108,6 @@ class ScriptedModel(BaseChatModel):
             return self._say(turn(messages), number, messages)
         if isinstance(turn, str):
             return AIMessage(turn)
-        calls: Sequence[ToolCall] = [turn] if isinstance(turn, dict) else turn
+        calls = cast("Sequence[ToolCall]", [turn] if isinstance(turn, dict) else turn)
         named = [{**one, "id": one["id"] or f"call-{number}-{place}"} for place, one in enumerate(calls)]
         return AIMessage("", tool_calls=named)

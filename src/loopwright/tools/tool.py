@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Literal, cast, get_type_hints, overload
+from typing import Any, Literal, get_type_hints, overload
 
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
@@ -72,6 +72,7 @@ def tool(
     does not have are refused, so that a misspelt one is never dropped silently.
 
     Args:
+        function: The function, when the decorator is used without options.
         effect: What a call does to the world. Left out, `write` is assumed and `check` complains.
         name: What the model calls it; the function's name by default.
         timeout: Seconds for one call.
@@ -147,17 +148,13 @@ def contract_of(existing: BaseTool) -> Contract:
     async def arun(args: dict[str, Any], effect: Effect) -> Any:
         return _content(await existing.ainvoke(_as_call(existing.name, args, effect)))
 
-    blocks = type(existing)._arun is BaseTool._arun  # noqa: SLF001 -- the only sign that a tool can only block
-    return check_contract(
-        Contract(existing.name, existing.description, schema, run, arun=None if blocks else arun)
-    )
+    blocks = type(existing)._arun is BaseTool._arun  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the only sign that a tool can only block
+    return check_contract(Contract(existing.name, existing.description, schema, run, arun=None if blocks else arun))
 
 
 def _tool(contract: Contract) -> Tool:
     check_contract(contract)
-    return Tool(
-        name=contract.name, description=contract.description, args_schema=contract.schema, contract=contract
-    )
+    return Tool(name=contract.name, description=contract.description, args_schema=contract.schema, contract=contract)
 
 
 def _as_call(name: str, args: dict[str, Any], effect: Effect) -> dict[str, Any]:
@@ -178,7 +175,7 @@ def _function_contract(function: Callable[..., Any], name: str) -> Contract:
 
     def run(args: dict[str, Any], effect: Effect) -> Any:
         result = function(**arguments(args, effect))
-        return asyncio.run(result) if inspect.iscoroutine(result) else result  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # the user's own type
+        return asyncio.run(result) if inspect.iscoroutine(result) else result
 
     async def arun(args: dict[str, Any], effect: Effect) -> Any:
         return await function(**arguments(args, effect))
@@ -204,5 +201,4 @@ def _schema(function: Callable[..., Any], name: str) -> tuple[type[BaseModel], s
             continue
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[parameter.name] = (hints[parameter.name], default)
-    model = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
-    return cast("type[BaseModel]", model), effect_parameter
+    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields), effect_parameter
