@@ -47,3 +47,12 @@ def test_links_between_files_lead_somewhere(page: Path) -> None:
     """No page points to a file that was moved."""
     targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
     assert [] == [target for target in targets if "://" not in target and not (page.parent / target).exists()]
+
+
+def test_the_picture_in_the_readme_is_the_graph() -> None:
+    """The README's mermaid block is what LangGraph draws of the ring, to the letter."""
+    from loopwright.graphs.support import agent
+
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^```mermaid\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    assert [agent.get_graph().draw_mermaid().strip()] == [text.strip() for text in shown]
