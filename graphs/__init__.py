@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .agent import Agent, build_ring, compile_agent, create_agent
+from .agent import Agent, build_ring, change_agent, compile_agent, create_agent
 from .checking import CheckReport, Finding, check
 
-__all__ = ["Agent", "CheckReport", "Finding", "build_ring", "check", "compile_agent", "create_agent"]
+__all__ = ["Agent", "CheckReport", "Finding", "build_ring", "change_agent", "check", "compile_agent", "create_agent"]

@@ -28,7 +28,7 @@ from loopwright.nodes import AgentSpec, Ledgers, Node, act, guard, observe, reas
 from loopwright.policy import Rule
 from loopwright.state import AgentInput, AgentState, Limits
 
-from .building import build_spec
+from .building import build_spec, change_spec
 from .calling import checked_config, has_own_saver, refuse_empty_resume
 from .routes import Routes
 
@@ -123,6 +123,17 @@ def create_agent(
         unknown=unknown,
     )
     return compile_agent(spec, checkpoints)
+
+
+def change_agent(agent: Agent, *, model: str | BaseChatModel | None = None, limits: Limits | None = None) -> Agent:
+    """Build the agent anew with another model, or with other limits; its tools and permissions stay.
+
+    A price that was agreed for the old model is not taken over for a new one.
+
+    Raises:
+        ConfigurationError: As `create_agent` does.
+    """
+    return compile_agent(change_spec(agent.spec, model=model, limits=limits or agent.spec.limits), None)
 
 
 def compile_agent(spec: AgentSpec, checkpoints: Checkpoints | None) -> Agent:

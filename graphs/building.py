@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 
 from loopwright.errors import ConfigurationError, DuplicateTool, UnknownTool
-from loopwright.models import Price, known_price, model_name, open_model
+from loopwright.models import Price, Pricer, known_price, model_name, open_model
 from loopwright.nodes import AgentSpec
 from loopwright.policy import Rule, check_rules
 from loopwright.state import Limits
@@ -39,21 +42,51 @@ def build_spec(
     opened = open_model(model)
     contracts = _contracts(tools)
     _check_limits(limits, contracts)
-    pricer = price or known_price(opened)
-    if limits.max_cost is not None and pricer is None:
-        text = f"max_cost is set, but the price of {model_name(opened)!r} is not known; give price=Price(input, output)"
-        raise ConfigurationError(text, model=model_name(opened), option="max_cost")
     return AgentSpec(
         name=name,
         model=opened,
         model_name=model_name(opened),
-        bound=opened.bind_tools([*tools]) if tools else opened,
+        bound=_bound(opened, tools),
+        offered=tuple(tools),
         tools=contracts,
         rules=check_rules(permissions, contracts),
         limits=limits,
         system_prompt=system_prompt,
-        price=pricer,
+        price=_pricer(opened, price, limits),
     )
+
+
+def change_spec(spec: AgentSpec, *, model: str | BaseChatModel | None, limits: Limits) -> AgentSpec:
+    """Return the specification with another model (None: the same one) and these limits.
+
+    Raises:
+        ConfigurationError: If the model cannot be opened, or its price is not known although the cost is limited.
+    """
+    _check_limits(limits, spec.tools)
+    if model is None:
+        return replace(spec, limits=limits, price=spec.price or _pricer(spec.model, None, limits))
+    opened = open_model(model)
+    return replace(
+        spec,
+        model=opened,
+        model_name=model_name(opened),
+        bound=_bound(opened, spec.offered),
+        limits=limits,
+        price=_pricer(opened, None, limits),
+    )
+
+
+def _bound(model: BaseChatModel, tools: Sequence[BaseTool]) -> Runnable[LanguageModelInput, BaseMessage]:
+    return model.bind_tools([*tools]) if tools else model
+
+
+def _pricer(model: BaseChatModel, price: Price | None, limits: Limits) -> Pricer | None:
+    """Return what a call of the model costs; a price that is not known is fine as long as nothing depends on it."""
+    pricer = price or known_price(model)
+    if limits.max_cost is not None and pricer is None:
+        text = f"max_cost is set, but the price of {model_name(model)!r} is not known; give price=Price(input, output)"
+        raise ConfigurationError(text, model=model_name(model), option="max_cost")
+    return pricer
 
 
 def _refuse_unknown(unknown: Mapping[str, Any]) -> None:

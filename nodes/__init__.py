@@ -5,7 +5,7 @@ from __future__ import annotations
 from .act import ActTask, act
 from .guard import Moment, guard, moment_of
 from .ledgers import Ledgers
-from .observe import observe
+from .observe import PLAIN_INVOKE, observe
 from .port import RUN_ID_KEY, Node, run_through
 from .questions import WAKE, parse_answer, payload_of
 from .reason import reason
@@ -13,6 +13,7 @@ from .screening import normal_decision, refuse_decision
 from .spec import AgentSpec
 
 __all__ = [
+    "PLAIN_INVOKE",
     "RUN_ID_KEY",
     "WAKE",
     "ActTask",

@@ -43,7 +43,7 @@ class _Came:
 
 async def act(task: ActTask, port: Port) -> dict[str, Any]:
     """Run the call; returns its result for `observe`."""
-    began = time.time()
+    began = port.now()
     contract = port.spec.tools[task["call"]["name"]]
     came = await _come(contract, task, port)
     result = Result(

@@ -28,6 +28,10 @@ class Ledgers:
         self._opened: dict[bool, Ledger] = {}
         self._lock = threading.Lock()
 
+    def now(self) -> float:
+        """Return seconds since the epoch, by the ledger's clock."""
+        return self._bound.clock() if self._bound else time.time()
+
     def opened(self, *, has_saver: bool) -> Ledger | None:
         """Return the ledger if it is open; costs no input or output."""
         return self._bound or self._opened.get(has_saver)

@@ -70,6 +70,10 @@ class Port(ABC):
         self._ledgers = ledgers
         self._started = time.monotonic()
 
+    def now(self) -> float:
+        """Return seconds since the epoch."""
+        return self._ledgers.now()
+
     def elapsed(self) -> float:
         """Return the active seconds of this execution so far."""
         return time.monotonic() - self._started

@@ -53,6 +53,8 @@ def payload_of(call: Call, run_id: str) -> dict[str, Any]:
         "name": call["name"],
         "args": call["args"],
         "description": description,
+        "why": call["why"],
+        "rule": call["by"],
         "allowed": allowed,
         "approval_id": call["approval"],
         "run_id": run_id,

@@ -51,6 +51,8 @@ async def reason(state: AgentState, port: Port) -> dict[str, Any]:
         return _failed(state, add_attempt(usage, estimate, _cost(estimate, port)), StopReason.DEADLINE, "", port)
     except Exception as error:  # noqa: BLE001 -- whatever a client raises, the run ends with a status
         said = f"{type(error).__name__}: {excerpt(hide_keys(safe_str(error), port.spec.model), 500)}"
+        ledger = await port.ledger()
+        ledger.spend.settle(run["id"], step, opened.number, tokens=Tokens(0, 0), cost_nano=0)
         return _failed(state, add_attempt(usage, Tokens(0, 0), 0), StopReason.ERROR, said, port)
     reached(CrashPoint.AFTER_MODEL)
     return await _decided({**state, "usage": usage}, reply, estimate, opened.number, port)

@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
 
 from loopwright.models import Pricer
 from loopwright.policy import Rule
@@ -25,6 +26,8 @@ class AgentSpec:
     model_name: str
     bound: Runnable[Any, BaseMessage]
     """The model with the tools' schemas."""
+    offered: tuple[BaseTool, ...]
+    """The tools as they were given: what another model is bound to when it takes this one's place."""
     tools: Mapping[str, Contract]
     rules: tuple[Rule, ...]
     limits: Limits

@@ -29,7 +29,7 @@ class OpenAIChat(ChatOpenAI):
                 for call in choice.message.tool_calls or ():
                     if call.type == "function":
                         call.function.arguments = strict_arguments(call.function.arguments)
-        return super()._create_chat_result(response, generation_info)
+        return super()._create_chat_result(response, generation_info)  # pyright: ignore[reportUnknownMemberType]  # a bare `dict` in LangChain's signature
 
     @override
     def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
@@ -48,7 +48,7 @@ class OpenAIChat(ChatOpenAI):
 
 
 class _HeldCalls:
-    """Keeps a stream's pieces of calls back until they are whole; who follows the tokens has been told them already."""
+    """Keeps a stream's pieces of calls back until they are whole; the text passes as it arrives."""
 
     def __init__(self) -> None:
         self._calls: dict[Any, ToolCallChunk] = {}
@@ -71,9 +71,11 @@ class _HeldCalls:
 
     def give(self) -> Iterator[ChatGenerationChunk]:
         """Yield the whole calls, if there were any."""
-        calls = [{**call, "args": strict_arguments(call["args"])} for call in self._calls.values()]
+        for call in self._calls.values():
+            call["args"] = strict_arguments(call["args"])
+        calls = [*self._calls.values()]
         if calls:
-            yield ChatGenerationChunk(message=AIMessageChunk("", tool_call_chunks=calls))
+            yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=calls))
 
 
 def strict_arguments(given: object) -> str:

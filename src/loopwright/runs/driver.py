@@ -14,7 +14,7 @@ from langgraph.types import Command, StateSnapshot
 from loopwright.checkpoints import Checkpoints, RunRow, check_thread_id
 from loopwright.errors import ConfigurationError, RunNotFound
 from loopwright.graphs import Agent, compile_agent
-from loopwright.nodes import RUN_ID_KEY, WAKE
+from loopwright.nodes import PLAIN_INVOKE, RUN_ID_KEY, WAKE
 from loopwright.state import AgentState, RunStatus, StopReason, Verdict, current_run, excerpt
 
 from .doors import Door
@@ -55,7 +55,11 @@ class Driver:
             message=message,
             task=excerpt(message, TASK_CHARACTERS),
         )
-        return await self.row(new_id)
+        row = await self.row(new_id)
+        if (row.thread_id, row.task) != (thread, excerpt(message, TASK_CHARACTERS)):
+            text = f"run id {run_id!r} was used before, for another message or thread; an id names one run for ever"
+            raise ConfigurationError(text, run_id=run_id)
+        return row
 
     async def row(self, run_id: str) -> RunRow:
         """Return a run's row.
@@ -100,8 +104,8 @@ class Driver:
 
     async def _drive(self, run_id: str) -> AsyncGenerator[Event]:
         row = await self.row(run_id)
-        if row.is_final:
-            return
+        if row.is_final or (row.agent == PLAIN_INVOKE and row.status == RunStatus.RUNNING):
+            return  # the second is driven by its caller, who takes no lease
         given = await self._given(row)
         if given is _NOTHING:
             return
@@ -120,9 +124,9 @@ class Driver:
         snapshot = await self.door.snapshot(self.agent, self.config(row))
         state = cast("AgentState", snapshot.values)
         taken_in = _run_in(snapshot.values) == row.id
-        arrived = any(message.id == row.id for message in state.get("messages") or ())
+        arrived = any(message.id == _message_id(row) for message in state.get("messages") or ())
         if not taken_in and not arrived and row.input:
-            return {"messages": [HumanMessage(row.input, id=row.id)]}
+            return {"messages": [HumanMessage(row.input, id=_message_id(row))]}
         if not taken_in and not (arrived and snapshot.next):
             # The thread has gone on with a newer task.
             await self._end(row, StopReason.CANCELLED, 0)
@@ -140,6 +144,7 @@ class Driver:
         standing = await self.door.blocking(self.ledger.approvals.standing, asked)
         if any(approval.decision for approval in standing.values()) or len(standing) < len(asked):
             return Command(resume={snapshot.interrupts[0].id: WAKE})
+        await self.door.blocking(self.ledger.runs.set_status, state["run"]["id"], RunStatus.WAITING)
         return _NOTHING
 
     async def _note_end(self, row: RunRow) -> None:
@@ -189,6 +194,11 @@ class Driver:
                 if event.result is not None:
                     return event.result
         raise RuntimeError(f"run {run_id} ended without a result")
+
+
+def _message_id(row: RunRow) -> str:
+    """Name a run's message, so that a start that was interrupted finds whether it has arrived."""
+    return f"task-{row.id}"
 
 
 def _run_in(values: Mapping[str, object]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from langchain_core.messages import ToolCall
 
@@ -112,7 +112,7 @@ def _outcome(turn: Turn) -> Reply | Failure:
         return turn
     if isinstance(turn, str):
         return Reply(turn)
-    calls = [cast("ToolCall", turn)] if isinstance(turn, dict) else turn
+    calls = [turn] if isinstance(turn, dict) else turn
     return Reply(calls=[(call["name"], json.dumps(call["args"])) for call in calls])
 
 
@@ -149,7 +149,7 @@ def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
 
 
 def _completion(reply: Reply, body: Mapping[str, Any], number: int) -> dict[str, Any]:
-    message = {"role": "assistant", "content": reply.text or None, "refusal": None}
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text or None, "refusal": None}
     if calls := _calls(reply, number):
         message["tool_calls"] = calls
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(reply)}
@@ -171,7 +171,8 @@ def _chunks(reply: Reply, body: Mapping[str, Any], number: int) -> Iterator[dict
         for piece in _pieces(function["arguments"]):
             yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
     yield chunk({}, _finish(reply))
-    if reply.tokens and (body.get("stream_options") or {}).get("include_usage"):
+    options: Mapping[str, Any] = body.get("stream_options") or {}
+    if reply.tokens and options.get("include_usage"):
         yield {**_head("chat.completion.chunk", body, number), "choices": [], "usage": _usage(reply)}
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from string import Formatter
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretBytes, SecretStr
 
 from loopwright.errors import ConfigurationError
 from loopwright.state import Happened, NotHappened
@@ -105,6 +105,12 @@ def check_contract(contract: Contract) -> Contract:
         text = f"{where} is declared 'read', yet has a key or a verify hook; a read has no effect to name or to verify"
         raise ConfigurationError(text, tool=contract.name, option="effect")
     _check_key(contract, where)
+    secret = [
+        name for name, field in contract.schema.model_fields.items() if field.annotation in (SecretStr, SecretBytes)
+    ]
+    if secret:
+        text = f"{where}: {', '.join(secret)} would be a secret that the model writes, and the transcript keeps; "
+        raise ConfigurationError(text + "let the tool fetch it by itself", tool=contract.name)
     return contract
 
 

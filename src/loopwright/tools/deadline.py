@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
+from queue import SimpleQueue
 from typing import TypeVar
 
 T = TypeVar("T")
+
+MAX_IDLE = 16
+"""So many threads are kept for the next call: starting one costs about as much as a super-step."""
+
+_idle: deque[SimpleQueue[Callable[[], None]]] = deque()
+"""The inboxes of the threads that wait."""
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_idle.clear)  # a child has none of these threads
 
 
 class OutOfTime(Exception):
@@ -61,7 +72,7 @@ async def await_within(seconds: float, start: Callable[[], Awaitable[T]]) -> T:
 
 
 def _begin(function: Callable[[], T]) -> Future[T]:
-    """Run a function in a thread of its own, within the caller's context variables."""
+    """Run a function in a thread that does nothing else meanwhile, within the caller's context variables."""
     future: Future[T] = Future()
     context = contextvars.copy_context()
 
@@ -74,5 +85,24 @@ def _begin(function: Callable[[], T]) -> Future[T]:
             future.set_result(result)
 
     future.set_running_or_notify_cancel()
-    threading.Thread(target=work, name="loopwright-call", daemon=True).start()
+    _hand_over(work)
     return future
+
+
+def _hand_over(work: Callable[[], None]) -> None:
+    """Give work to a thread that waits for some, or to a new one: a late call never holds up another."""
+    try:
+        inbox = _idle.pop()
+    except IndexError:
+        inbox = SimpleQueue()
+        threading.Thread(target=_serve, args=(inbox,), name="loopwright-call", daemon=True).start()
+    inbox.put(work)
+
+
+def _serve(inbox: SimpleQueue[Callable[[], None]]) -> None:
+    """Do what comes in, one call after the other; end when enough other threads wait already."""
+    while True:
+        inbox.get()()
+        if len(_idle) >= MAX_IDLE:
+            return
+        _idle.append(inbox)

@@ -27,8 +27,16 @@ def to_text(value: object) -> str:
     """
     if value is None:
         return NOTHING
-    text = value if isinstance(value, str) and type(value) is str else _json(value)
+    text = value if isinstance(value, str) and type(value) is str else _json_or_name(value)
     return _shorten(text) if text else EMPTY
+
+
+def _json_or_name(value: object) -> str:
+    """Never raises: the tool has run, and its effect must not become unknown for want of a text."""
+    try:
+        return _json(value)
+    except Exception:  # noqa: BLE001 -- a cycle, or whatever a foreign __repr__ does
+        return f"(a {type(value).__name__} that has no text)"
 
 
 def _json(value: object) -> str:
