@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .agent_state import SCHEMA_VERSION, AgentInput, AgentState, current_run, current_thread
+from .agent_state import DELTA_CHANNELS, SCHEMA_VERSION, AgentInput, AgentState, current_run, current_thread
 from .answers import (
     CANCEL,
     EXPIRE,
@@ -28,7 +28,7 @@ from .decisions import (
     load_decision,
 )
 from .limits import Limits
-from .plain import canonical, digest, excerpt, to_plain
+from .plain import canonical, digest, excerpt, storable, storable_data, to_plain
 from .records import (
     Answer,
     Call,
@@ -42,6 +42,7 @@ from .records import (
     instant_result,
     new_call,
 )
+from .seconds import is_span
 from .status import RunStatus, StopReason
 from .transcript import calls_tool, fold_messages, fold_trail, last_text
 from .usage import (
@@ -50,15 +51,18 @@ from .usage import (
     Usage,
     UsageRecord,
     add_attempt,
+    add_run,
     add_seconds,
     add_step,
     add_tool_call,
     no_usage,
+    remove_tool_call,
     view_usage,
 )
 
 __all__ = [
     "CANCEL",
+    "DELTA_CHANNELS",
     "EXPIRE",
     "NANO",
     "NOT_HAPPENED",
@@ -90,6 +94,7 @@ __all__ = [
     "UsageRecord",
     "Verdict",
     "add_attempt",
+    "add_run",
     "add_seconds",
     "add_step",
     "add_tool_call",
@@ -106,13 +111,17 @@ __all__ = [
     "fold_trail",
     "happened",
     "instant_result",
+    "is_span",
     "last_text",
     "load_decision",
     "new_call",
     "no_usage",
     "not_happened",
     "reject",
+    "remove_tool_call",
     "respond",
+    "storable",
+    "storable_data",
     "to_plain",
     "view_usage",
 ]

@@ -24,6 +24,10 @@ SNAPSHOT_FREQUENCY = 1000
 """A delta channel is stored whole every so many updates; in between only what was added is stored."""
 
 
+DELTA_CHANNELS = {"messages": fold_messages, "trail": fold_trail}
+"""The channels that are stored as what was added to them, each with its reducer."""
+
+
 class AgentInput(TypedDict):
     """What a caller gives: the task, as the newest message."""
 

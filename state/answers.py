@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
+
+from loopwright.errors import InvalidDecision
 
 
 @dataclass(frozen=True, slots=True)
 class PersonDecision:
-    """A person's decision about one question; build it with `approve`, `edit`, `reject` or `respond`."""
+    """A person's decision about one question; build it with `approve`, `edit`, `reject` or `respond`.
+
+    Raises:
+        InvalidDecision: If a part of it has the wrong type.
+    """
 
     type: Literal["approve", "edit", "reject", "respond"]
     message: str = ""
@@ -20,6 +26,24 @@ class PersonDecision:
     """For an edit: the arguments, whole."""
     changes: Mapping[str, Any] | None = None
     """For an edit: what is laid over the proposed arguments."""
+
+    def __post_init__(self) -> None:
+        """Refuse what could not be carried out, before anybody waits for it."""
+        _check_text(self.type, "its message", self.message)
+        _check_text(self.type, "the tool", self.tool)
+        _check_args(self.type, self.args)
+        _check_args(self.type, self.changes)
+
+
+def _check_text(kind: str, part: str, given: object) -> None:
+    if not isinstance(given, str):
+        raise InvalidDecision(f"{kind}: {part} is {given!r}; give a text")
+
+
+def _check_args(kind: str, given: object) -> None:
+    named = isinstance(given, Mapping) and all(isinstance(name, str) for name in cast("Mapping[object, object]", given))
+    if given is not None and not named:
+        raise InvalidDecision(f"{kind}: the arguments are {given!r}; give them by name, as edit({{'amount': 5}})")
 
 
 def approve() -> PersonDecision:

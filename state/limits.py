@@ -17,10 +17,12 @@ from .usage import NANO
 class Limits:
     """The bounds of one run; each counts from zero when a new task starts, and no pause, crash or resume resets it.
 
-    `None` lifts a bound. At least one of the bounds that end any loop must be left.
+    `None` lifts a bound. At least one of `max_steps`, `max_tokens` and `max_seconds` must be left: a loop of calls that
+    never run is not ended by a bound on calls, nor one of a model that costs nothing by a bound on cost.
 
     Raises:
-        InvalidLimits: If a bound is negative or no number, or if nothing bounds the loop.
+        InvalidLimits: If a bound is negative, no number, or no whole one where things are counted; or if nothing bounds
+            the loop.
     """
 
     max_steps: int | None = 25
@@ -42,11 +44,12 @@ class Limits:
         """Refuse what bounds nothing."""
         for field in fields(self):
             _check(field.name, getattr(self, field.name))
-        if self.max_parallel < 1:
-            raise InvalidLimits("max_parallel is 0: no tool could ever run; give at least 1", limit="max_parallel")
-        loop = (self.max_steps, self.max_tool_calls, self.max_tokens, self.max_cost, self.max_seconds)
-        if all(bound is None for bound in loop):
-            raise InvalidLimits("no limit at all: a run could go on for ever; set at least max_steps")
+        if not _is_whole(self.max_parallel) or self.max_parallel < 1:
+            text = f"max_parallel is {self.max_parallel!r}; give a whole number, at least 1, or no tool could ever run"
+            raise InvalidLimits(text, limit="max_parallel")
+        if all(bound is None for bound in (self.max_steps, self.max_tokens, self.max_seconds)):
+            text = "no limit at all on steps, tokens or seconds: a run could go on for ever; set at least max_steps"
+            raise InvalidLimits(text)
 
     def calls_of(self, tool: str) -> int | None:
         """Return how many calls of this tool a run may make; None for any number."""
@@ -60,6 +63,13 @@ class Limits:
         return None if self.max_cost is None else int(self.max_cost * NANO)
 
 
+_COUNTED = ("max_steps", "max_tool_calls", "max_calls_per_tool")
+
+
+def _is_whole(bound: object) -> bool:
+    return isinstance(bound, int) and not isinstance(bound, bool)
+
+
 def _check(name: str, bound: Any) -> None:
     values = cast("Mapping[str, Any]", bound).values() if isinstance(bound, Mapping) else [bound]
     for value in values:
@@ -68,3 +78,5 @@ def _check(name: str, bound: Any) -> None:
         numeric = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
         if not numeric or not math.isfinite(value) or value < 0:
             raise InvalidLimits(f"{name} is {value!r}; give a number from 0 on, or None", limit=name)
+        if name in _COUNTED and not _is_whole(value):
+            raise InvalidLimits(f"{name} is {value!r}; give a whole number, or None", limit=name)

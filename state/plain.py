@@ -9,6 +9,8 @@ from typing import Any, cast
 
 from pydantic_core import to_jsonable_python
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
 
 def canonical(value: object) -> str:
     """Return the one JSON text of a value: keys sorted, no blanks, `1.0` written as `1`.
@@ -16,7 +18,7 @@ def canonical(value: object) -> str:
     Two values that a tool could not tell apart give the same text, so that digests over it can be compared.
     """
     plain = to_jsonable_python(value, fallback=repr, inf_nan_mode="strings")
-    return json.dumps(_whole(plain), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return _ENCODER.encode(_whole(plain))
 
 
 def digest(*parts: object) -> str:
@@ -40,10 +42,44 @@ def excerpt(text: str, limit: int = 200) -> str:
     return line if len(line) <= limit else f"{line[:limit]}… ({len(line) - limit} more characters)"
 
 
+_LEAVES = frozenset({str, int, float, bool, type(None)})
+"""Exactly these types: an enumeration of ours is a `str` too."""
+
+
+REPLACED = "\ufffd"
+"""Stands for what no store can keep: a NUL character, or half of a surrogate pair."""
+
+
+def storable(text: str) -> str:
+    """Return a text that every store and every provider takes; what they refuse is replaced by `REPLACED`."""
+    if "\x00" in text:
+        text = text.replace("\x00", REPLACED)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def storable_data(value: Any) -> Any:
+    """Return JSON-like data whose texts every store takes."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        return {storable(str(key)): storable_data(item) for key, item in items}
+    if isinstance(value, list | tuple):
+        return [storable_data(item) for item in cast("list[Any]", value)]
+    return value
+
+
 def to_plain(value: Any) -> Any:
     """Return data without our enumerations, so that a checkpoint loads without importing them."""
+    if type(value) in _LEAVES:
+        return value
     if isinstance(value, dict):
-        return {key: to_plain(item) for key, item in cast("dict[str, Any]", value).items()}
+        items = cast("dict[str, Any]", value).items()
+        return {key: item if type(item) in _LEAVES else to_plain(item) for key, item in items}
     if isinstance(value, list):
         return [to_plain(item) for item in cast("list[Any]", value)]  # type: ignore[redundant-cast]  # pyright needs it
     return value.value if isinstance(value, Enum) else value

@@ -80,6 +80,8 @@ class Call(TypedDict):
     """Its place in the turn, from 0."""
     attempt: int
     """Counts how often it was put on the table: a new claim for each."""
+    branch: str
+    """Where the thread was forked from before a decision: that branch asks anew. Empty on the first."""
     verdict: str
     """A `Verdict`."""
     why: str
@@ -87,6 +89,8 @@ class Call(TypedDict):
     by: str
     """Who gave the verdict: a rule's name, or a person."""
     thought: str
+    changes: bool
+    """Whether running it changes something: all but a `read`."""
     proposed: NotRequired[dict[str, Any]]
     """The arguments the model sent, where a person changed them."""
     approval: str
@@ -111,10 +115,12 @@ def new_call(call_id: str, name: str, args: dict[str, Any], *, ordinal: int = 0,
         args=args,
         ordinal=ordinal,
         attempt=0,
+        branch="",
         verdict=Verdict.INVALID,
         why="",
         by="",
         thought=thought,
+        changes=True,
         approval="",
         question="",
         error="",
@@ -130,9 +136,12 @@ def instant_result(call_id: str, outcome: Outcome, text: str) -> Result:
 class Answer(TypedDict):
     """What a resume brought: the `answers` channel holds it for one super-step."""
 
-    approval: str
+    call: str
+    """The id of the call that was asked about."""
     value: Any
     by: str
+    at: str
+    """The checkpoint of the pause: the same however often its answer is judged, another one on another branch."""
 
 
 class RunRecord(TypedDict):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any
 
 from typing_extensions import TypedDict
+
+from .records import ThreadRecord
 
 NANO = 1_000_000_000
 """Nano-dollars in a dollar: prices per million tokens stay whole numbers."""
@@ -91,9 +93,10 @@ def no_usage() -> UsageRecord:
 
 
 def view_usage(record: UsageRecord) -> Usage:
-    """Return the typed view of the `usage` channel."""
-    data: dict[str, Any] = {name: value for name, value in record.items() if name != "cost_nano"}
-    return Usage(cost=Decimal(record["cost_nano"]) / NANO, **data)
+    """Return the typed view of the `usage` channel, whichever release wrote it."""
+    known: dict[str, Any] = {**no_usage(), **record}
+    data = {field.name: known[field.name] for field in fields(Usage) if field.name != "cost"}
+    return Usage(cost=Decimal(known["cost_nano"]) / NANO, **data)
 
 
 def add_attempt(record: UsageRecord, tokens: Tokens, cost_nano: int) -> UsageRecord:
@@ -121,6 +124,25 @@ def add_tool_call(record: UsageRecord, tool: str) -> UsageRecord:
     return {**record, "tool_calls": record["tool_calls"] + 1, "by_tool": by_tool}
 
 
+def remove_tool_call(record: UsageRecord, tool: str) -> UsageRecord:
+    """Take back a call that was admitted, and then did not run."""
+    left = record["by_tool"].get(tool, 0) - 1
+    by_tool = {name: count for name, count in record["by_tool"].items() if name != tool}
+    return {**record, "tool_calls": record["tool_calls"] - 1, "by_tool": by_tool | ({tool: left} if left > 0 else {})}
+
+
 def add_seconds(record: UsageRecord, seconds: float) -> UsageRecord:
     """Count active time; never negative, whatever the clock did."""
     return {**record, "seconds": round(record["seconds"] + max(0.0, seconds), 6)}
+
+
+def add_run(thread: ThreadRecord, record: UsageRecord) -> ThreadRecord:
+    """Add a run that is over to the totals of its thread."""
+    return {
+        **thread,
+        "runs": thread["runs"] + 1,
+        "steps": thread["steps"] + record["steps"],
+        "tool_calls": thread["tool_calls"] + record["tool_calls"],
+        "tokens": thread["tokens"] + record["input_tokens"] + record["output_tokens"],
+        "cost_nano": thread["cost_nano"] + record["cost_nano"],
+    }

@@ -1,7 +1,8 @@
 """Named places at which a test, or the demo, kills the process for real.
 
 `LOOPWRIGHT_CRASH_AT=after_effect` ends the process with SIGKILL the first time that place is reached;
-`after_checkpoint:7` the seventh time. Unset, as it is in every service, a place costs one comparison.
+`after_checkpoint:7` the seventh time. Unset, as it is in every service, a place costs one comparison. A setting that
+names no place ends the process at once, in one line: a test that kills nothing would pass.
 """
 
 from __future__ import annotations
@@ -32,9 +33,13 @@ class CrashPoint(StrEnum):
 
 class _Fuse:
     def __init__(self, setting: str) -> None:
-        name, _, count = setting.partition(":")
-        self.point = name
-        self.left = int(count or 1)
+        self.point, colon, count = setting.partition(":")
+        count = count if colon else "1"
+        is_count = count.isascii() and count.isdigit() and int(count) > 0
+        if setting and not (self.point in {*CrashPoint} and is_count):
+            forms = f"place or place:count, with one of the places {', '.join(CrashPoint)}"
+            raise SystemExit(f"LOOPWRIGHT_CRASH_AT is {setting!r}; unset it, or give {forms}")
+        self.left = int(count)
 
     def reached(self, point: CrashPoint) -> None:
         if point.value == self.point:

@@ -7,7 +7,6 @@
     │   └── InvalidLimits         limits that bound nothing, or contradict themselves
     ├── RunError                  a run could not go on
     │   └── RunNotFound           no run with that id
-    ├── ModelError                a model could not be reached, or answered with an error
     ├── ToolError                 raised by a tool's own code, or about its contract
     │   └── NotDone               a tool says: nothing happened
     ├── ApprovalError             an answer that cannot be taken
@@ -16,7 +15,8 @@
     │   └── InvalidDecision       the answer has the wrong shape, or is not allowed here
     └── StorageError              the database cannot be used as asked
         ├── ThreadNotFound        nothing is stored for that thread
-        ├── ThreadBusy            another worker drives the thread now
+        ├── ThreadMoved           another worker carried the thread on; nothing of this one was stored
+        ├── ClockBehind           this machine's clock is behind what is stored already
         ├── StorageCorrupt        the file is no database, or a damaged one
         └── VersionUnsupported    written by a newer loopwright
 
@@ -97,10 +97,6 @@ class RunNotFound(RunError):
     """Raised by `Runs`: there is no run with that id."""
 
 
-class ModelError(LoopwrightError):
-    """A model could not be reached, or answered with an error; inside a run it becomes the stop reason `error`."""
-
-
 class ToolError(LoopwrightError):
     """Raised by a tool's own code, or about its contract."""
 
@@ -141,23 +137,18 @@ class ThreadNotFound(StorageError):
     """Raised when a thread is to be resumed or read of which nothing is stored."""
 
 
-class ThreadBusy(StorageError):
-    """Raised when another worker drives the thread now, and the caller would not wait."""
-
-    def __init__(self, message: str, **facts: Any) -> None:
-        """Keep who holds the thread, and until when."""
-        super().__init__(message, **facts)
-
-    @property
-    def holder(self) -> str:
-        """The worker that holds the thread's lease."""
-        return str(self.facts.get("holder", ""))
+class ThreadMoved(StorageError):
+    """Raised when a thread was carried on by another worker meanwhile; nothing of the loser's was stored."""
 
     @classmethod
-    def of(cls, thread_id: str, holder: str, until: float) -> Self:
-        """Build the error from the lease that stands in the way; `until` is in seconds since the epoch."""
-        text = f"thread {thread_id!r} is being run by worker {holder}; try again when it is done"
-        return cls(text, thread_id=thread_id, holder=holder, until=until)
+    def of(cls, thread_id: str) -> Self:
+        """Build the error."""
+        text = f"thread {thread_id!r} was carried on by another worker; nothing of this one's was stored; read it anew"
+        return cls(text, thread_id=thread_id)
+
+
+class ClockBehind(StorageError):
+    """Raised when this machine's clock is behind the newest checkpoint: what it stored would count as older."""
 
 
 class StorageCorrupt(StorageError):
