@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from .approvals import Approval, Approvals, Decided, NewApproval
+from .approvals import ALL, Approval, Approvals, Decided, NewApproval
 from .effects import Claim, ClaimRequest, ClaimStatus, EffectRow, Effects, EffectStatus
 from .ledger import LEASE_SECONDS, Clock, Ledger
-from .log import LogRecord
+from .log import LogRecord, LogReport
 from .opening import Checkpoints, aopen_checkpoints, open_checkpoints
+from .pruning import PruneReport
 from .run_table import Lease, RunRow
-from .saver import Saver, check_thread_id
+from .saver import FORK_KEY, RING_KEY, Saver
 from .spend import Attempt, Opened
+from .threads import check_thread_id
 
 __all__ = [
+    "ALL",
+    "FORK_KEY",
     "LEASE_SECONDS",
+    "RING_KEY",
     "Approval",
     "Approvals",
     "Attempt",
@@ -28,8 +33,10 @@ __all__ = [
     "Lease",
     "Ledger",
     "LogRecord",
+    "LogReport",
     "NewApproval",
     "Opened",
+    "PruneReport",
     "RunRow",
     "Saver",
     "aopen_checkpoints",

@@ -13,6 +13,9 @@ from loopwright.state import CANCEL, EXPIRE, RunStatus, canonical
 from .database import Database, Row
 from .log import Log
 
+ALL = 1_000_000_000
+"""More rows than there can be."""
+
 
 @dataclass(frozen=True, slots=True)
 class Approval:
@@ -41,6 +44,8 @@ class Approval:
     """What was decided; None while it is open."""
     decided_by: str
     decided_at: float | None
+    used_at: str
+    """The checkpoint of the pause that took the decision; another branch of the thread needs another decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,7 @@ class Approvals:
 
     def open(self, run_id: str, thread_id: str, questions: Sequence[NewApproval]) -> None:
         """Open questions and note that the run waits, in one transaction; opening one again changes nothing."""
-        with self._database.transaction():
+        with self._database.serial():
             now = self._clock()
             for new in questions:
                 known = bool(self._database.query("find_approval", id=new.id))
@@ -111,7 +116,7 @@ class Approvals:
         Raises:
             ApprovalNotFound: If nothing was ever asked under that id.
         """
-        with self._database.transaction():
+        with self._database.serial():
             self._expire(approval_id)
             won = self._decide(approval_id, decision, by)
             return Decided(won, self.get(approval_id))
@@ -130,16 +135,28 @@ class Approvals:
 
     def standing(self, approval_ids: Sequence[str]) -> dict[str, Approval]:
         """Return the questions as they stand now: those whose time is up are decided by that."""
-        with self._database.transaction():
+        with self._database.serial():
             for approval_id in approval_ids:
                 self._expire(approval_id)
             rows = [row for id_ in approval_ids for row in self._database.query("find_approval", id=id_)]
         return {row["id"]: _approval(row) for row in rows}
 
+    def use(self, approval_ids: Sequence[str], used_at: str) -> dict[str, Approval]:
+        """Take the decisions for one pause; returns the questions as they stand for it.
+
+        A decision that another branch of the thread has taken shows in `used_at`; it does not count here. Called again
+        for the same pause, as after a crash, it returns the same.
+        """
+        with self._database.serial():
+            for approval_id in approval_ids:
+                self._expire(approval_id)
+                self._database.write("use_approval", id=approval_id, used_at=used_at)
+            return self.standing(approval_ids)
+
     def withdraw(self, run_id: str, by: str) -> None:
         """Close what is open of a run: nobody's answer can count any more."""
-        with self._database.transaction():
-            for row in self._database.query("open_approvals", run_id=run_id, limit=-1):
+        with self._database.serial():
+            for row in self._database.query("open_approvals", run_id=run_id, limit=ALL):
                 self._decide(row["id"], {"type": CANCEL}, by)
 
     def list_open(self, run_id: str = "", limit: int = 50) -> list[Approval]:
@@ -150,14 +167,13 @@ class Approvals:
         """Return all that was ever asked in a run."""
         return [_approval(row) for row in self._database.query("approvals_of_run", run_id=run_id)]
 
-    def of_effect(self, effect_id: str) -> Approval | None:
-        """Return the open question about an effect's outcome."""
-        rows = self._database.query("approval_of_effect", effect_id=effect_id)
-        return _approval(rows[0]) if rows else None
+    def of_effect(self, effect_id: str) -> list[Approval]:
+        """Return the open questions about an effect's outcome: one a run that came upon it."""
+        return [_approval(row) for row in self._database.query("approvals_of_effect", effect_id=effect_id)]
 
     def matching(self, prefix: str) -> list[str]:
         """Return up to three ids that begin so."""
-        return [row["id"] for row in self._database.query("find_approvals_by_prefix", prefix=f"{prefix}%")]
+        return [row["id"] for row in self._database.query("find_approvals_by_prefix", prefix=prefix)]
 
     def _expire(self, approval_id: str) -> None:
         rows = self._database.query("find_approval", id=approval_id)
@@ -201,4 +217,5 @@ def _approval(row: Row) -> Approval:
         decision=json.loads(row["decision"]) if row["decision"] else None,
         decided_by=row["decided_by"],
         decided_at=row["decided_at"],
+        used_at=row["used_at"],
     )

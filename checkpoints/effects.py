@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -107,14 +107,31 @@ class Effects:
 
     def claim(self, request: ClaimRequest) -> Claim:
         """Claim an effect, or learn what became of it; committed before this returns."""
-        with self._database.transaction():
+        with self._database.serial():
             row = self.find(request.id)
             if row is not None:
                 return self._again(request, row)
-            run = self._database.query("find_run", id=request.run_id)
-            if run and run[0]["cancel_by"]:
+            if self._is_cancelled(request):
                 return Claim(ClaimStatus.CANCELLED)
-            return self._first(request)
+            return self._like(request) or self._first(request)
+
+    def _is_cancelled(self, request: ClaimRequest) -> bool:
+        run = self._database.query("find_run", id=request.run_id)
+        return bool(run and run[0]["cancel_by"])
+
+    def _like(self, request: ClaimRequest) -> Claim | None:
+        """Find the very same call, in another place of this thread, of which nobody knows whether it happened.
+
+        Only settling that one can tell whether this one is a repetition. One that may be repeated takes its key over.
+        """
+        if request.own_key:
+            return None
+        values = {"id": request.id, "digest": request.digest, "run_id": request.run_id, "thread_id": request.thread_id}
+        rows = self._database.query("unsettled_like", now=self._clock(), **values)
+        if not rows:
+            return None
+        row = _effect(rows[0])
+        return self._again(replace(request, id=row.id, key=row.key), row)
 
     def _first(self, request: ClaimRequest) -> Claim:
         self._database.write("claim_effect", **self._values(request))
@@ -156,6 +173,8 @@ class Effects:
         return Claim(ClaimStatus.UNKNOWN, row)
 
     def _take_over(self, request: ClaimRequest, row: EffectRow) -> Claim:
+        if self._is_cancelled(request):
+            return Claim(ClaimStatus.CANCELLED)
         values = self._values(request)
         won = self._database.write(
             "reclaim_effect",
@@ -195,7 +214,7 @@ class Effects:
 
     def retake(self, request: ClaimRequest) -> Claim:
         """Claim an unknown effect that a hook says did not happen; `BUSY` when another was faster."""
-        with self._database.transaction():
+        with self._database.serial():
             row = self.get(request.id)
             if row.status != EffectStatus.UNKNOWN or row.digest != request.digest:
                 return self._again(request, row)
@@ -209,14 +228,17 @@ class Effects:
             status: `DONE`, `FAILED`, or `UNKNOWN` when the tool was begun and its outcome is not known.
             result: JSON-like; the stored answer.
         """
-        with self._database.transaction():
+        with self._database.serial():
             if status is EffectStatus.UNKNOWN:
                 self._lose(claim)
                 return self.get(claim.id)
             values = {"id": claim.id, "owner": claim.owner, "generation": claim.generation}
             text = json.dumps(result)
-            if self._database.write("settle_effect", status=status.value, result=text, now=self._clock(), **values):
+            won = self._database.write("settle_effect", status=status.value, result=text, now=self._clock(), **values)
+            if won:
                 self._note("settled", claim, status=status.value)
+            else:  # taken for dead, it comes back with what no longer counts, and may contradict what does
+                self._note("late", claim, status=status.value, result=result, generation=claim.generation)
             return self.get(claim.id)
 
     def resolve(self, effect_id: str, status: EffectStatus, result: Any, by: str) -> tuple[bool, EffectRow]:
@@ -224,7 +246,7 @@ class Effects:
 
         A claim that has run out counts as unknown.
         """
-        with self._database.transaction():
+        with self._database.serial():
             row = self.get(effect_id)
             if row.status == EffectStatus.CLAIMED and row.until <= self._clock():
                 self._lose(row)
@@ -257,7 +279,7 @@ class Effects:
 
     def matching(self, prefix: str) -> list[str]:
         """Return up to three ids that begin so."""
-        return [row["id"] for row in self._database.query("find_effects_by_prefix", prefix=f"{prefix}%")]
+        return [row["id"] for row in self._database.query("find_effects_by_prefix", prefix=prefix)]
 
     def _lose(self, row: EffectRow) -> None:
         if self._database.write("lose_effect", id=row.id, generation=row.generation):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from loopwright.state import NOT_HAPPENED, Happened, NotHappened, Question, StopReason
 
-from .approvals import Approvals, Decided
+from .approvals import Approvals, Decided, NewApproval
 from .database import Database
 from .effects import EffectRow, Effects, EffectStatus
 from .heart import Heart
@@ -60,9 +60,34 @@ class Ledger:
 
     def end_run(self, run_id: str, reason: StopReason, *, thread_id: str, cost_nano: int) -> None:
         """Note a run's end, with the settlements that wait, in one transaction; the first end counts."""
-        with self.database.transaction():
+        with self.database.serial():
             self.spend.flush()
             self.runs.end(run_id, reason.status, thread_id=thread_id, reason=reason.value, cost_nano=cost_nano)
+
+    def ask(self, run_id: str, thread_id: str, questions: Sequence[NewApproval]) -> None:
+        """Open questions; one about an outcome that has become known meanwhile is answered in the same transaction."""
+        with self.database.serial():
+            self.approvals.open(run_id, thread_id, questions)
+            for question in questions:
+                effect = self.effects.find(question.effect_id) if question.effect_id else None
+                if effect is not None:
+                    self._answer(effect)
+
+    def settle(self, claim: EffectRow, status: EffectStatus, result: Any) -> EffectRow:
+        """Say what became of a claimed effect, and answer the question about it if there is one; see `Effects.settle`.
+
+        There is one when a worker that was thought dead comes back after all.
+        """
+        with self.database.serial():
+            row = self.effects.settle(claim, status, result)
+            self._answer(row)
+            return row
+
+    def _answer(self, effect: EffectRow, by: str = "") -> None:
+        """Answer the open questions about an effect whose outcome is known, all alike: by its worker, or by `by`."""
+        said = {EffectStatus.DONE: "respond", EffectStatus.FAILED: "reject"}.get(EffectStatus(effect.status))
+        for asked in self.approvals.of_effect(effect.id) if said else ():
+            self.approvals.decide(asked.id, {"type": said, "message": str(effect.result)}, by or effect.owner)
 
     def decide(self, approval_id: str, decision: dict[str, Any], by: str) -> Decided:
         """Take a decision; one about an outcome settles the effect in the same transaction.
@@ -70,12 +95,17 @@ class Ledger:
         Raises:
             ApprovalNotFound: If nothing was ever asked under that id.
         """
-        with self.database.transaction():
+        with self.database.serial():
+            asked = self.approvals.get(approval_id)
+            if asked.question != Question.OUTCOME or asked.decision is not None:
+                return self.approvals.decide(approval_id, decision, by)
+            status = EffectStatus.DONE if decision["type"] == "respond" else EffectStatus.FAILED
+            won, effect = self.effects.resolve(asked.effect_id, status, decision.get("message", ""), by)
+            if not won and effect.status in (EffectStatus.DONE, EffectStatus.FAILED):
+                self._answer(effect)
+                return Decided(accepted=False, approval=self.approvals.get(approval_id))
             decided = self.approvals.decide(approval_id, decision, by)
-            if decided.accepted and decided.approval.question == Question.OUTCOME:
-                happened = decision["type"] == "respond"
-                status = EffectStatus.DONE if happened else EffectStatus.FAILED
-                self.effects.resolve(decided.approval.effect_id, status, decision.get("message", ""), by)
+            self._answer(effect, by)
             return decided
 
     def resolve(self, effect_id: str, outcome: Happened | NotHappened, text: str, by: str) -> tuple[bool, EffectRow]:
@@ -88,22 +118,27 @@ class Ledger:
             EffectNotFound: If there is none with that id.
         """
         happened = isinstance(outcome, Happened)
-        with self.database.transaction():
+        with self.database.serial():
             status = EffectStatus.DONE if happened else EffectStatus.FAILED
             won, row = self.effects.resolve(effect_id, status, text, by)
-            asked = self.approvals.of_effect(effect_id)
-            if won and asked is not None:
-                said = {"type": "respond", "message": text} if happened else {"type": NOT_HAPPENED}
+            said = {"type": "respond", "message": text} if happened else {"type": NOT_HAPPENED}
+            for asked in self.approvals.of_effect(effect_id) if won else ():
                 self.approvals.decide(asked.id, said, by)
             return won, row
 
     def cancel(self, run_id: str, by: str) -> bool:
         """Ask for a run's end and withdraw its questions, in one transaction; False when somebody was faster."""
-        with self.database.transaction():
+        with self.database.serial():
             won = self.runs.cancel(run_id, by)
             if won:
                 self.approvals.withdraw(run_id, by)
             return won
+
+    def forget(self, run_id: str) -> None:
+        """Drop all that is known of a run that nothing can be resumed from; only for a ledger in memory."""
+        with self.database.serial():
+            for name in ("forget_run", "forget_effects", "forget_spend", "forget_log"):
+                self.database.write(name, id=run_id)
 
     def close(self) -> None:
         """Stop the heartbeat and store what waits for the next transaction."""

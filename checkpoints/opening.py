@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from loopwright.errors import ConfigurationError
+from loopwright.state import is_span
 
 from .database import Database
 from .ledger import LEASE_SECONDS, Clock, Ledger
+from .pruning import PruneReport, prune
 from .saver import Saver
+from .store import Store
 
-FORMS = "memory:, sqlite:///runs.db (relative) or sqlite:////var/lib/app/runs.db (absolute)"
+if TYPE_CHECKING:
+    from .cipher import Cipher
+
+FORMS = (
+    "memory:, sqlite:///runs.db (relative), sqlite:////var/lib/app/runs.db (absolute), postgresql://user@host/database"
+)
+POOL_SIZE = 8
+"""Connections to PostgreSQL at most."""
 
 
 class Checkpoints:
@@ -24,25 +39,37 @@ class Checkpoints:
     Attributes:
         saver: The LangGraph checkpoint saver, sync and async.
         ledger: Runs, leases, approvals, effects, spend and log.
-        url: As it was opened.
     """
 
-    def __init__(self, url: str, *, clock: Clock = time.time, lease_seconds: float = LEASE_SECONDS) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: Clock = time.time,
+        lease_seconds: float = LEASE_SECONDS,
+        write_behind: bool = True,
+        pool_size: int = POOL_SIZE,
+        encryption: Sequence[bytes] = (),
+    ) -> None:
         """Open the database and set it up; see `open_checkpoints`."""
-        if not lease_seconds > 0:
-            raise ConfigurationError(f"lease_seconds is {lease_seconds!r}; give seconds above 0")
-        self.url = url
-        self._database = Database(_path(url))
+        _check_options(url, lease_seconds, pool_size)
+        cipher = _cipher(encryption)
+        self._database, build = _open(url, pool_size)
         try:
-            self.saver = Saver(self._database)
-            self.ledger = Ledger(self._database, clock, lease_seconds=lease_seconds)
+            self.saver = _saver(self._database, build, cipher, write_behind=write_behind)
+            self.ledger = Ledger(_sealed(self._database, cipher), clock, lease_seconds=lease_seconds)
         except BaseException:
             self._database.close()
             raise
 
+    def prune(self, *, older_than: float) -> PruneReport:
+        """Shrink the threads whose runs have all ended more than `older_than` seconds ago; see `prune`."""
+        return prune(self.saver, self.ledger, before=self.ledger.clock() - older_than)
+
     def close(self) -> None:
         """Store what waits, and close the database; closing twice is fine."""
         self.ledger.close()
+        self.saver.flush_all()
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -66,24 +93,136 @@ class Checkpoints:
         await asyncio.to_thread(self.close)
 
 
-def open_checkpoints(url: str, *, clock: Clock = time.time, lease_seconds: float = LEASE_SECONDS) -> Checkpoints:
+def open_checkpoints(
+    url: str,
+    *,
+    clock: Clock = time.time,
+    lease_seconds: float = LEASE_SECONDS,
+    write_behind: bool = True,
+    pool_size: int = POOL_SIZE,
+    encryption: Sequence[bytes] = (),
+) -> Checkpoints:
     """Open saver and ledger; sets the database up where that is needed, safe for many processes at once.
 
     Args:
-        url: `memory:`, `sqlite:///runs.db` (relative to the current folder) or `sqlite:////absolute/path.db`.
+        url: `memory:`, `sqlite:///runs.db` (relative to the current folder), `sqlite:////absolute/path.db` or
+            `postgresql://user@host/database` (the extra `postgres`).
         clock: Seconds since the epoch; tests give a manual one.
         lease_seconds: How long a lease or claim outlives its last heartbeat: after a crash, others wait so long.
+        write_behind: Store at barriers only (before whatever changes something, at pauses, at the end), not after each
+            super-step; a crash in between repeats reads. Off, each super-step is a commit.
+        pool_size: Connections at most, for PostgreSQL.
+        encryption: Keys of 32 bytes, the newest first (the extra `encryption`). Values, metadata and the ledger's texts
+            are encrypted with the first; what was changed, swapped between rows or is not encrypted is refused.
 
     Raises:
-        ConfigurationError: If the URL has none of these forms.
+        ConfigurationError: If the URL has none of these forms, or the extra is not installed.
         StorageError: If the database cannot be opened; `StorageCorrupt` and `VersionUnsupported` say more.
     """
-    return Checkpoints(url, clock=clock, lease_seconds=lease_seconds)
+    return Checkpoints(
+        url,
+        clock=clock,
+        lease_seconds=lease_seconds,
+        write_behind=write_behind,
+        pool_size=pool_size,
+        encryption=encryption,
+    )
 
 
-async def aopen_checkpoints(url: str, *, clock: Clock = time.time, lease_seconds: float = LEASE_SECONDS) -> Checkpoints:
+async def aopen_checkpoints(
+    url: str,
+    *,
+    clock: Clock = time.time,
+    lease_seconds: float = LEASE_SECONDS,
+    write_behind: bool = True,
+    pool_size: int = POOL_SIZE,
+    encryption: Sequence[bytes] = (),
+) -> Checkpoints:
     """Do what `open_checkpoints` does, with the set-up off the event loop."""
-    return await asyncio.to_thread(Checkpoints, url, clock=clock, lease_seconds=lease_seconds)
+    return await asyncio.to_thread(
+        open_checkpoints,
+        url,
+        clock=clock,
+        lease_seconds=lease_seconds,
+        write_behind=write_behind,
+        pool_size=pool_size,
+        encryption=encryption,
+    )
+
+
+Build = Callable[[SerializerProtocol | None], Store]
+"""Builds the checkpoint store over an opened database; None for LangGraph's own serializer."""
+
+
+def _check_options(url: object, lease_seconds: object, pool_size: object) -> None:
+    if not isinstance(url, str):
+        text = f"checkpoints are opened by URL, not by a {type(url).__name__}; the forms are {FORMS}"
+        raise ConfigurationError(text, option="url")
+    if not is_span(lease_seconds):
+        text = f"lease_seconds is {lease_seconds!r}; give seconds above 0, as a number"
+        raise ConfigurationError(text, option="lease_seconds")
+    if not isinstance(pool_size, int) or isinstance(pool_size, bool) or pool_size < 1:
+        text = f"pool_size is {pool_size!r}; give a whole number, at least 1 connection"
+        raise ConfigurationError(text, option="pool_size")
+
+
+def _check_keys(keys: object) -> None:
+    """Refuse what is no list of keys: nothing in its place must ever mean that nothing is encrypted."""
+    listed = isinstance(keys, list | tuple)
+    if not listed or not all(isinstance(key, bytes) for key in cast("Sequence[Any]", keys)):
+        text = "encryption wants a list of keys, each of 32 bytes, the newest first: encryption=[key]"
+        raise ConfigurationError(text, option="encryption")
+
+
+def _cipher(keys: Sequence[bytes]) -> Cipher | None:
+    _check_keys(keys)
+    if not keys:
+        return None
+    try:
+        from .cipher import Cipher
+    except ImportError as error:
+        text = "encryption needs the extra 'encryption': pip install 'loopwright[encryption]'"
+        raise ConfigurationError(text, missing=error.name) from error
+    return Cipher(keys)
+
+
+def _saver(database: Database, build: Build, cipher: Cipher | None, *, write_behind: bool) -> Saver:
+    if cipher is None:
+        return Saver(build(None), is_memory=database.is_memory, write_behind=write_behind)
+    from .cipher import SealedSerializer
+
+    seal = SealedSerializer(JsonPlusSerializer(), cipher)
+    return Saver(build(seal), is_memory=database.is_memory, write_behind=write_behind, seal=seal)
+
+
+def _sealed(database: Database, cipher: Cipher | None) -> Database:
+    if cipher is None:
+        return database
+    from .sealed import SealedDatabase
+
+    return SealedDatabase(database, cipher)
+
+
+def _open(url: str, pool_size: int) -> tuple[Database, Build]:
+    """Open the database that a URL names; returns it with what builds the checkpoint store over it."""
+    if url.startswith(("postgresql://", "postgres://")):
+        return _open_postgres(url, pool_size)
+    from .sqlite import SqliteDatabase
+    from .sqlite_store import SqliteStore
+
+    sqlite = SqliteDatabase(_path(url))
+    return sqlite, lambda serde: SqliteStore(sqlite, serde)
+
+
+def _open_postgres(url: str, pool_size: int) -> tuple[Database, Build]:
+    try:
+        from .postgres import PostgresDatabase
+        from .postgres_store import PostgresStore
+    except ImportError as error:
+        text = "PostgreSQL needs the extra 'postgres': pip install 'loopwright[postgres]'"
+        raise ConfigurationError(text, missing=error.name) from error
+    postgres = PostgresDatabase(url, pool_size=pool_size)
+    return postgres, lambda serde: PostgresStore(postgres, serde)
 
 
 def _path(url: str) -> str:
@@ -91,5 +230,20 @@ def _path(url: str) -> str:
         return ":memory:"
     path = url.removeprefix("sqlite:///")
     if not url.startswith("sqlite:///") or not path:
-        raise ConfigurationError(f"cannot open checkpoints at {url!r}; the forms are {FORMS}", url=url)
+        shown = _public(url)
+        raise ConfigurationError(f"cannot open checkpoints at {shown!r}; the forms are {FORMS}", url=shown)
     return path
+
+
+def _public(url: str) -> str:
+    """Return scheme and host of a URL that nobody understands: anything else in it may be a password."""
+    scheme, colon, rest = url.partition(":")
+    if not colon:
+        return url if re.fullmatch(r"[\w./\\-]*", url) else "…"
+    if not rest.startswith("//"):
+        return f"{scheme}:…"
+    before, _, after = rest[2:].rpartition("@")
+    host = re.match(r"[\w.-]*", after)
+    is_plain = host is not None and not set("?#") & set(before)
+    shown = f"{scheme}://{host.group() if host and is_plain else ''}"
+    return shown if shown == url else f"{shown}…"

@@ -53,7 +53,7 @@ class RunTable:
 
     def begin(self, run_id: str, *, thread_id: str, agent: str, task: str) -> None:
         """Note that the ring has taken the task in, and end what the thread left unfinished before it."""
-        with self._database.transaction():
+        with self._database.serial():
             for row in self._database.query("other_unfinished_runs", thread_id=thread_id, id=run_id):
                 if not row["input"]:
                     self.set_status(row["id"], RunStatus.CANCELLED, reason="cancelled")
@@ -69,17 +69,17 @@ class RunTable:
 
     def end(self, run_id: str, status: RunStatus, *, thread_id: str, reason: str, cost_nano: int) -> None:
         """Note that a run has ended, in the log too."""
-        with self._database.transaction():
+        with self._database.serial():
             self.set_status(run_id, status, reason=reason, cost_nano=cost_nano)
             self._log.append("ended", thread_id=thread_id, run_id=run_id, status=status.value, reason=reason)
 
     def set_worker(self, run_id: str, worker: str) -> None:
         """Note who drives the run now."""
-        self._database.write("set_run_worker", id=run_id, worker=worker, now=self._clock())
+        self._database.write("set_run_worker", id=run_id, worker=worker)
 
     def cancel(self, run_id: str, by: str) -> bool:
         """Ask for a run's end; False when it has ended already, or somebody asked before."""
-        with self._database.transaction():
+        with self._database.serial():
             won = bool(self._database.write("cancel_run", id=run_id, by=by, now=self._clock()))
             row = self.find(run_id)
             if won and row is not None:
@@ -100,9 +100,13 @@ class RunTable:
         """Return what no live worker drives although something is to be done, oldest first."""
         return [_run(row) for row in self._database.query("unfinished_runs", now=self._clock())]
 
+    def finished_threads(self, before: float) -> Sequence[str]:
+        """Return the threads of which every run has ended, the last one before a time (seconds since the epoch)."""
+        return [row["thread_id"] for row in self._database.query("finished_threads", before=before)]
+
     def matching(self, prefix: str) -> Sequence[str]:
         """Return up to three run ids that begin so."""
-        return [row["id"] for row in self._database.query("find_runs_by_prefix", prefix=f"{prefix}%")]
+        return [row["id"] for row in self._database.query("find_runs_by_prefix", prefix=prefix)]
 
 
 def _run(row: Row) -> RunRow:

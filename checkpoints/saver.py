@@ -1,66 +1,223 @@
-"""LangGraph's SQLite saver over our connection, with both doors: sync, and one thread hop for an async call."""
+"""The saver that LangGraph gets: both doors, and write-behind."""
 
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-import uuid
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, ParamSpec, TypeVar
+import math
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, ParamSpec, TypeVar, cast
+from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    BaseCheckpointSaver,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
     DeltaChannelHistory,
+    get_checkpoint_id,
+    get_checkpoint_metadata,
 )
-from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]  # LangGraph's beta has no public name
 
 from loopwright.crash import CrashPoint, reached
-from loopwright.errors import ConfigurationError
+from loopwright.errors import ClockBehind, StorageCorrupt, ThreadMoved
+from loopwright.state import DELTA_CHANNELS, storable_data
 
-from .database import Database, translated
+from .behind import Behind, Key, Skipped
+from .store import Batch, NoSeal, Seal, Store, TaskWrites, place_of
+from .threads import check_thread_id
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-MAX_THREAD_ID = 255
-"""Characters of a thread id: what every store can index."""
+RING_KEY = "__loopwright_ring"
+"""In `configurable`: these are a ring's checkpoints, whose barriers are known. LangGraph keeps it out of metadata."""
+FORK_KEY = "__loopwright_fork"
+"""In `configurable`: the checkpoint that the caller named to go on from, and so asked for a branch of its own."""
+CLOCK_SECONDS = 2.0
+"""How far a clock may be behind to be waited out."""
 
 
-class Saver(SqliteSaver):
+class Saver(BaseCheckpointSaver[Any]):
     """Stores checkpoints beside the ledger, in the same database.
+
+    One history a thread: a checkpoint has one child, unless a branch was asked for; who comes second gets
+    `ThreadMoved`, and nothing of theirs is stored. With write-behind, a ring's checkpoints between two barriers stay
+    in memory, and the next barrier stores one in their place, in one transaction.
 
     A thread id is a string of 1 to 255 characters without NUL; an `int` or a `UUID` is taken by its `str`.
     """
 
-    def __init__(self, database: Database) -> None:
-        """Share the database's connection and lock."""
-        super().__init__(database.connection)
-        self._database = database
-        with database.lock:
-            self.setup()
+    def __init__(self, store: Store, *, is_memory: bool, write_behind: bool, seal: Seal | None = None) -> None:
+        """Put the saver over a store.
 
-    @contextmanager
-    def cursor(self, transaction: bool = True) -> Generator[sqlite3.Cursor]:  # noqa: FBT001, FBT002 -- LangGraph's signature
-        """Give LangGraph's code a cursor in a transaction of ours."""
-        block = self._database.transaction() if transaction else self._database.reading()
-        with translated(self._database.path), block as cursor:
-            yield cursor
+        Args:
+            store: Where checkpoints go.
+            is_memory: Whether the store cannot block, so that an async call needs no thread.
+            write_behind: Whether checkpoints between two barriers may stay in memory.
+            seal: Encryption, if there is any; the store's serializer goes with it.
+        """
+        super().__init__(serde=store.serde)
+        self._store = store
+        self._seal: Seal = seal or NoSeal()
+        self._is_memory = is_memory
+        self._write_behind = write_behind
+        self._lines: dict[Key, Behind] = {}
+        self._lost: set[tuple[Key, str]] = set()
 
-    def get_next_version(self, current: Any, channel: None) -> Any:  # noqa: ARG002 -- LangGraph's signature
-        """Count up: LangGraph's own versions carry 48 characters of padding into every checkpoint, per channel."""
-        if isinstance(current, str):  # written by LangGraph's saver
-            return int(current.split(".")[0]) + 1
-        return (current or 0) + 1
+    def get_next_version(self, current: Any, channel: None) -> Any:
+        """Return a channel's next version."""
+        return self._store.get_next_version(current, channel)
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint; committed before this returns, unless it lies between two barriers.
+
+        Raises:
+            ThreadMoved: If another worker has carried the thread on.
+            ClockBehind: If its id, which is made of the time, is older than its parent's.
+        """
+        given = place_of(config)
+        key, parent = _key(config), given.get("checkpoint_id")
+        if parent and checkpoint["id"] <= parent and RING_KEY in given:
+            raise ClockBehind(_behind_text(key[0]), thread_id=key[0])
+        if (key, str(parent)) in self._lost:
+            self._lost.discard((key, str(parent)))  # who tries again reads what the other one wrote
+            self._lines.pop(key, None)
+            raise ThreadMoved.of(key[0])
+        new = Skipped(config, checkpoint, metadata)
+        if self._is_behind(config):
+            line = self._line(key)
+            with line.lock:
+                line.advance(parent, new, new_versions)
+                if line.must_store():
+                    self._store_line(key, line)
+        else:
+            self._store_batch(key, parent, new, new_versions, ())
+            reached(CrashPoint.AFTER_CHECKPOINT)
+        place = {"thread_id": key[0], "checkpoint_ns": key[1], "checkpoint_id": checkpoint["id"]}
+        return {"configurable": place}
+
+    def _store_batch(
+        self, key: Key, parent_id: str | None, new: Skipped, versions: ChannelVersions, writes: Sequence[TaskWrites]
+    ) -> None:
+        metadata = self._seal.seal_metadata(_metadata_of(new, parent_id), key[0])
+        batch = Batch(*key, parent_id, new.checkpoint, metadata, dict(versions), tuple(writes))
+        with self._seal.at(key[0]):
+            self._store.store(batch)
+
+    def _line(self, key: Key) -> Behind:
+        return self._lines.setdefault(key, Behind())
+
+    def _is_behind(self, config: RunnableConfig) -> bool:
+        return self._write_behind and RING_KEY in place_of(config)
+
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Keep what a task wrote: a pause, an answer or an error is stored at once, all else with the next barrier."""
+        config = _checked(config)
+        key, checkpoint_id = _key(config), str(place_of(config)["checkpoint_id"])
+        task = TaskWrites(task_id, task_path, writes)
+        is_signal = any(channel in WRITES_IDX_MAP for channel, _ in writes)
+        if not self._is_behind(config):
+            self._add(key, config, task)
+            return
+        line = self._line(key)
+        with line.lock:
+            if not is_signal:
+                line.keep(checkpoint_id, task)
+                return
+            if line.needs_storing(checkpoint_id):
+                self._store_line(key, line)
+            for kept in line.take(checkpoint_id):
+                self._add(key, config, kept)
+            self._add(key, config, task)
+
+    def _add(self, key: Key, config: RunnableConfig, task: TaskWrites) -> None:
+        """Store a task's writes; where another writer's stood first, our next checkpoint must not follow them."""
+        with self._seal.at(key[0]):
+            was_first = self._store.add_writes(config, task)
+        if not was_first:
+            self._lost.add((key, str(place_of(config)["checkpoint_id"])))
+
+    def _store_line(self, key: Key, line: Behind) -> None:
+        if line.newest is None:
+            return
+        try:
+            self._store_batch(key, line.anchor, line.newest, line.versions, line.writes)
+        except ThreadMoved:
+            self._lines.pop(key, None)
+            raise
+        line.stored()
+        reached(CrashPoint.AFTER_CHECKPOINT)
+
+    def flush(self, thread_id: str) -> None:
+        """Store what stands in memory of a thread: at a run's exit, however it comes about.
+
+        Raises:
+            ThreadMoved: If another worker has carried the thread on.
+        """
+        self._store_lines(thread_id)
+        self._forget(thread_id)
+
+    def _store_lines(self, thread_id: str) -> None:
+        for key, line in [*self._lines.items()]:
+            if key[0] == thread_id:
+                with line.lock:
+                    self._store_line(key, line)
+
+    def flush_all(self) -> None:
+        """Store what stands in memory of any thread: at the end of the process."""
+        for thread_id in {key[0] for key in self._lines}:
+            self.flush(thread_id)
+
+    async def aflush(self, thread_id: str) -> None:
+        """Do what `flush` does."""
+        await self._hop(self.flush, thread_id)
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Return a checkpoint, or None."""
-        check_thread_id(config.get("configurable", {}).get("thread_id"))
-        return super().get_tuple(config)
+        """Return a checkpoint; without an id the newest, which may be one that stands in memory and is stored now."""
+        config = _checked(config)
+        thread_id = str(place_of(config)["thread_id"])
+        self._settle(thread_id)
+        with self._seal.at(thread_id):
+            found = self._store.get_tuple(config)
+        if found is None:
+            return None
+        if not get_checkpoint_id(config):
+            _await_clock(found.checkpoint["id"])
+        return self._opened(found)
+
+    def _opened(self, found: CheckpointTuple) -> CheckpointTuple:
+        """Return what the store found with its metadata opened."""
+        place = place_of(found.config)
+        if found.checkpoint["id"] != place["checkpoint_id"]:
+            text = f"checkpoint {place['checkpoint_id']} of thread {place['thread_id']!r} holds another one's state"
+            raise StorageCorrupt(text, thread_id=place["thread_id"])
+        metadata = self._seal.open_metadata(cast("dict[str, Any]", found.metadata), str(place["thread_id"]))
+        return found._replace(metadata=cast("CheckpointMetadata", metadata))
+
+    def _settle(self, thread_id: str) -> None:
+        """Store what a reader of this process should see; the line goes on, for its run may be under way."""
+        try:
+            self._store_lines(thread_id)
+        except ThreadMoved:  # whoever was faster is who is read
+            self._forget(thread_id)
+
+    def _forget(self, thread_id: str) -> None:
+        for key in [key for key in self._lines if key[0] == thread_id]:
+            self._lines.pop(key, None)
 
     def list(
         self,
@@ -70,20 +227,49 @@ class Saver(SqliteSaver):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Return checkpoints, newest first; read at once, so that a slow reader holds no lock."""
-        return iter([*super().list(config, filter=filter, before=before, limit=limit)])
+        """Return the stored checkpoints, newest first; read at once, so that a slow reader holds nothing."""
+        config = _checked(config) if config else None
+        thread_id = place_of(config)["thread_id"] if config else None
+        hidden = {name: value for name, value in (filter or {}).items() if not self._seal.is_clear(name)}
+        clear = {name: value for name, value in (filter or {}).items() if name not in hidden}
+        with self._seal.at(str(thread_id or "")):
+            found = [*self._store.list(config, filter=clear, before=before, limit=None if hidden else limit)]
+        opened = (self._opened(one) for one in found)
+        return islice((one for one in opened if hidden.items() <= one.metadata.items()), limit)
 
-    def put(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """Store a checkpoint; committed before this returns."""
-        stored = super().put(config, checkpoint, metadata, new_versions)
-        reached(CrashPoint.AFTER_CHECKPOINT)
-        return stored
+    def squash(self, thread_id: str) -> int:
+        """Keep only the newest checkpoint of a thread, with all that was said in it; returns how many were deleted.
+
+        Nobody may drive the thread meanwhile.
+        """
+        found = self.get_tuple({"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}})
+        if found is None or found.parent_config is None:
+            return 0
+        history = self.get_delta_channel_history(config=found.config, channels=[*DELTA_CHANNELS])
+        values = {name: _DeltaSnapshot(_rebuilt(name, past)) for name, past in history.items()}
+        merged = {**found.checkpoint["channel_values"], **values}
+        checkpoint = cast("Checkpoint", {**found.checkpoint, "channel_values": merged})
+        kept = {name: value for name, value in found.metadata.items() if name != "counters_since_delta_snapshot"}
+        metadata = self._seal.seal_metadata(kept, thread_id)
+        head = Batch(thread_id, "", None, checkpoint, metadata, dict(checkpoint["channel_versions"]), ())
+        with self._seal.at(thread_id):
+            return self._store.replace_history(head)
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Delete a thread's checkpoints; the ledger keeps its runs, effects and log."""
+        thread_id = check_thread_id(thread_id)
+        self._forget(thread_id)
+        self._store.delete_thread(thread_id)
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """Return what the delta channels are built from."""
+        config = _checked(config)
+        thread_id = str(place_of(config)["thread_id"])
+        self._settle(thread_id)
+        with self._seal.at(thread_id):
+            return self._store.get_delta_channel_history(config=config, channels=channels)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return a checkpoint, or None."""
@@ -97,7 +283,7 @@ class Saver(SqliteSaver):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """Return checkpoints, newest first."""
+        """Return the stored checkpoints, newest first."""
         for found in await self._hop(lambda: [*self.list(config, filter=filter, before=before, limit=limit)]):
             yield found
 
@@ -108,17 +294,19 @@ class Saver(SqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Store a checkpoint; committed before this returns."""
+        """Store a checkpoint, as `put` does; one that stays in memory needs no thread."""
+        stays = self._is_behind(config) and not Skipped(config, checkpoint, metadata).is_barrier()
+        if stays and not self._line(_key(config)).is_forced(checkpoint["id"]):
+            return self.put(config, checkpoint, metadata, new_versions)
         return await self._hop(self.put, config, checkpoint, metadata, new_versions)
 
     async def aput_writes(
-        self,
-        config: RunnableConfig,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        task_path: str = "",
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Store what a task wrote; committed before this returns."""
+        """Keep what a task wrote, as `put_writes` does."""
+        if self._is_behind(config) and not any(channel in WRITES_IDX_MAP for channel, _ in writes):
+            self.put_writes(config, writes, task_id, task_path)
+            return
         await self._hop(self.put_writes, config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
@@ -128,30 +316,85 @@ class Saver(SqliteSaver):
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """Return what the delta channels were built from."""
+        """Return what the delta channels are built from."""
         return await self._hop(lambda: self.get_delta_channel_history(config=config, channels=channels))
 
     async def _hop(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run in a thread, unless the database is in memory: then nothing blocks."""
-        if self._database.is_memory:
+        if self._is_memory:
             return function(*args, **kwargs)
         return await asyncio.to_thread(function, *args, **kwargs)
 
 
-def check_thread_id(thread_id: object) -> str:
-    """Return a thread id as the text that is stored.
+def _checked(config: RunnableConfig) -> RunnableConfig:
+    """Return a config with the thread id as the text that is stored."""
+    given = place_of(config)
+    return {**config, "configurable": {**given, "thread_id": check_thread_id(given.get("thread_id"))}}
 
-    Strings are taken as they are; an `int` or a `UUID` by its `str`. So `1` and `"1"` are one thread, knowingly.
 
-    Raises:
-        ConfigurationError: If it is missing, empty, blank at its ends, too long, or of another type.
+def _key(config: RunnableConfig) -> Key:
+    given = place_of(config)
+    return check_thread_id(given.get("thread_id")), str(given.get("checkpoint_ns", ""))
+
+
+def _metadata_of(new: Skipped, parent_id: str | None) -> dict[str, Any]:
+    """Return a checkpoint's metadata: LangGraph's own, and what the caller gave as metadata.
+
+    Only the first checkpoint of a branch is marked as one: from there on it has one history, as any other.
+    LangGraph would also copy each plain value of `configurable`, in the clear: a key or a header among them too.
     """
-    if isinstance(thread_id, uuid.UUID) or (isinstance(thread_id, int) and not isinstance(thread_id, bool)):
-        return str(thread_id)
-    way_out = f"give a string of 1 to {MAX_THREAD_ID} characters, without NUL and without blanks at its ends"
-    if not isinstance(thread_id, str):
-        raise ConfigurationError(f"thread_id is {thread_id!r}; {way_out}", thread_id=repr(thread_id))
-    bad = "\x00" in thread_id or thread_id != thread_id.strip() or not 0 < len(thread_id) <= MAX_THREAD_ID
-    if bad:
-        raise ConfigurationError(f"thread_id {thread_id[:40]!r} cannot be used; {way_out}", thread_id=thread_id[:40])
-    return thread_id
+    given, configurable = new.config.get("metadata") or {}, new.config.get("configurable") or {}
+    named = {name: value for name, value in given.items() if name not in configurable}
+    own = cast("CheckpointMetadata", storable_data(_json_like(new.metadata)))
+    stored: dict[str, Any] = {**get_checkpoint_metadata({"metadata": storable_data(_json_like(named))}, own)}
+    stored.pop("writes", None)
+    return {**stored, "is_fork": True} if parent_id and configurable.get(FORK_KEY) == parent_id else stored
+
+
+def _json_like(value: Any) -> Any:
+    """Return metadata as JSON that every database takes; what JSON does not know becomes its text."""
+    if value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, dict):
+        return {str(key): _json_like(item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_json_like(item) for item in cast("list[Any]", value)]
+    return repr(value)
+
+
+def _rebuilt(name: str, past: DeltaChannelHistory) -> list[Any]:
+    """Return a delta channel's value, as LangGraph would rebuild it."""
+    seed: Any = past.get("seed")
+    base = seed.value if isinstance(seed, _DeltaSnapshot) else seed
+    return DELTA_CHANNELS[name](base, [value for _, _, value in past["writes"]])
+
+
+_UUID_EPOCH = 0x01B21DD213814000
+"""Hundreds of nanoseconds between the beginning of UUID time and of Unix time (RFC 9562, 5.1)."""
+
+
+def _time_of(checkpoint_id: str) -> float | None:
+    """Return when a checkpoint id was made, in seconds since the epoch; None when it is no UUID of version 6."""
+    try:
+        value = UUID(checkpoint_id)
+    except ValueError:
+        return None
+    if value.version != 6:  # noqa: PLR2004 -- the version
+        return None
+    digits = value.hex
+    return (int(digits[:12] + digits[13:16], 16) - _UUID_EPOCH) / 1e7
+
+
+def _await_clock(checkpoint_id: str) -> None:
+    """Wait until the clock has passed the newest checkpoint; one that is far behind is refused when it writes."""
+    made = _time_of(checkpoint_id)
+    ahead = 0.0 if made is None else made - time.time()
+    if 0 < ahead <= CLOCK_SECONDS:
+        time.sleep(ahead)
+
+
+def _behind_text(thread_id: str) -> str:
+    return (
+        f"the clock of this machine is behind the newest checkpoint of thread {thread_id!r}, so what it stores would "
+        "count as older; set the clock right (NTP), or let another machine carry the thread on"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,32 +47,34 @@ class Spend:
         self._database = database
         self._clock = clock
         self._waiting: list[dict[str, Any]] = []
+        # Not the database's lock: an event loop that settles would wait for another thread's commit.
+        self._waiting_lock = threading.Lock()
 
     def open(self, run_id: str, step: int, *, model: str, estimate: Tokens, cost_nano: int) -> Opened:
         """Open a row for an attempt that is about to be made; committed before this returns."""
         with self._database.transaction():
             self.flush()
-            run = self._database.query("find_run", id=run_id)
-            lost = [_attempt(row) for row in self._database.query("attempts_of_step", run_id=run_id, step=step)]
-            if run and run[0]["cancel_by"]:
-                return Opened(0, lost, run[0]["cancel_by"])
-            number = len(lost) + 1
-            self._database.write(
+            opened = self._database.write(
                 "open_attempt",
                 run_id=run_id,
                 step=step,
-                attempt=number,
                 model=model,
                 input_tokens=estimate.input,
                 output_tokens=estimate.output,
                 cost_nano=cost_nano,
                 now=self._clock(),
             )
-        return Opened(number, lost, "")
+            number = opened[0]["attempt"] if opened else 0
+            if number == 1:
+                return Opened(1, (), "")
+            made = [_attempt(row) for row in self._database.query("attempts_of_step", run_id=run_id, step=step)]
+            run = [] if opened else self._database.query("find_run", id=run_id)
+        lost = [attempt for attempt in made if attempt.number != number]
+        return Opened(number, lost, run[0]["cancel_by"] if run else "")
 
     def settle(self, run_id: str, step: int, number: int, *, tokens: Tokens, cost_nano: int) -> None:
         """Keep the real figures of an attempt; stored with the next transaction, at the latest by `flush`."""
-        with self._database.lock:
+        with self._waiting_lock:
             self._waiting.append(
                 {
                     "run_id": run_id,
@@ -85,13 +88,23 @@ class Spend:
 
     def flush(self) -> None:
         """Store the settlements that wait; joins the open transaction."""
-        with self._database.lock:
+        with self._waiting_lock:
             waiting, self._waiting = self._waiting, []
-            if not waiting:
-                return
+        if not waiting:
+            return
+        try:
             with self._database.transaction():
                 for values in waiting:
                     self._database.write("settle_attempt", **values)
+        except BaseException:
+            with self._waiting_lock:
+                self._waiting = waiting + self._waiting
+            raise
+
+    def forget(self, thread_id: str) -> None:
+        """Delete the attempts of a thread whose runs have all ended; their sums stand in its last state."""
+        self.flush()
+        self._database.write("delete_spend_of_thread", thread_id=thread_id)
 
     def of_run(self, run_id: str) -> list[Attempt]:
         """Return all attempts of a run, in order."""

@@ -10,9 +10,9 @@ create table lw_runs (
     reason text not null default '',
     cancel_by text not null default '',
     worker text not null default '',
-    cost_nano integer not null default 0,
-    created_at real not null,
-    updated_at real not null
+    cost_nano bigint not null default 0,
+    created_at double precision not null,
+    updated_at double precision not null
 );
 create index lw_runs_by_status on lw_runs (status, updated_at);
 create index lw_runs_by_thread on lw_runs (thread_id, created_at);
@@ -20,8 +20,8 @@ create index lw_runs_by_thread on lw_runs (thread_id, created_at);
 create table lw_leases (
     thread_id text primary key,
     owner text not null,
-    token integer not null,           -- counts the holders
-    until real not null
+    token bigint not null,           -- counts the holders
+    until double precision not null
 );
 
 create table lw_approvals (
@@ -36,12 +36,14 @@ create table lw_approvals (
     status text not null,             -- open | decided
     decision text not null default '',
     decided_by text not null default '',
-    decided_at real,
-    created_at real not null,
-    expires_at real
+    decided_at double precision,
+    used_at text not null default '',  -- the pause whose judge took the decision: a decision counts on one branch
+    created_at double precision not null,
+    expires_at double precision
 );
 create index lw_approvals_by_run on lw_approvals (run_id, created_at);
 create index lw_approvals_open on lw_approvals (created_at) where status = 'open';
+create index lw_approvals_by_effect on lw_approvals (effect_id) where status = 'open';
 
 create table lw_effects (
     id text primary key,
@@ -53,12 +55,13 @@ create table lw_effects (
     status text not null,             -- claimed | done | failed | unknown
     owner text not null,
     generation integer not null,      -- counts the claims
-    until real not null,
+    until double precision not null,
     result text not null default '',
-    began_at real not null,
-    ended_at real
+    began_at double precision not null,
+    ended_at double precision
 );
 create index lw_effects_by_run on lw_effects (run_id);
+create index lw_effects_unsettled on lw_effects (digest) where status in ('claimed', 'unknown');
 
 create table lw_spend (
     run_id text not null,
@@ -66,16 +69,16 @@ create table lw_spend (
     attempt integer not null,
     model text not null,
     status text not null,             -- open | settled
-    input_tokens integer not null,
-    output_tokens integer not null,
-    cost_nano integer not null,
-    opened_at real not null,
+    input_tokens bigint not null,
+    output_tokens bigint not null,
+    cost_nano bigint not null,
+    opened_at double precision not null,
     primary key (run_id, step, attempt)
 );
 
 create table lw_log (
-    number integer primary key,
-    at real not null,
+    number bigint primary key,
+    at double precision not null,
     thread_id text not null,
     run_id text not null,
     event text not null,
@@ -84,3 +87,10 @@ create table lw_log (
     hash text not null                -- over this record and the hash before it
 );
 create index lw_log_by_run on lw_log (run_id);
+
+create table lw_log_head (
+    one integer primary key check (one = 1),
+    number bigint not null,           -- of the newest record: without it, records missing at the end would not show
+    hash text not null
+);
+insert into lw_log_head (one, number, hash) values (1, 0, '');

@@ -13,11 +13,14 @@ values (:id, :thread_id, :agent, :task, 'running', :now, :now)
 on conflict (id) do update set input = '', updated_at = :now;
 
 -- name: set_run_status
-update lw_runs set status = :status, reason = :reason, cost_nano = max(cost_nano, :cost_nano), updated_at = :now
-where id = :id and status in ('running', 'waiting');
+-- Saying again that it waits must not move `updated_at`: what was decided after that is still to be carried out.
+update lw_runs set status = :status, reason = :reason,
+    cost_nano = case when cost_nano > :cost_nano then cost_nano else :cost_nano end, updated_at = :now
+where id = :id and status in ('running', 'waiting') and status <> :status;
 
 -- name: set_run_worker
-update lw_runs set worker = :worker, updated_at = :now where id = :id;
+-- `updated_at` stays: it says since when a run waits, and what was decided after that is still to be carried out.
+update lw_runs set worker = :worker where id = :id;
 
 -- name: cancel_run
 update lw_runs set cancel_by = :by, updated_at = :now
@@ -28,7 +31,7 @@ returning id;
 select * from lw_runs where id = :id;
 
 -- name: find_runs_by_prefix
-select id from lw_runs where id like :prefix order by id limit 3;
+select id from lw_runs where substr(id, 1, length(:prefix)) = :prefix order by id limit 3;
 
 -- name: list_runs
 select * from lw_runs
@@ -46,12 +49,22 @@ where l.thread_id is null and (
 order by r.created_at;
 
 -- name: other_unfinished_runs
-select * from lw_runs where thread_id = :thread_id and id <> :id and status in ('running', 'waiting')
+select * from lw_runs
+where thread_id = :thread_id and thread_id <> '' and id <> :id and status in ('running', 'waiting')
 order by created_at;
+
+-- name: finished_threads
+-- Threads of which every run has ended, the last one before a certain time.
+select thread_id from lw_runs group by thread_id
+having max(case when status in ('running', 'waiting') then 1 else 0 end) = 0 and max(updated_at) < :before
+order by thread_id;
+
+-- name: delete_spend_of_thread
+delete from lw_spend where run_id in (select id from lw_runs where thread_id = :thread_id);
 
 -- name: take_lease
 insert into lw_leases (thread_id, owner, token, until) values (:thread_id, :owner, 1, :until)
-on conflict (thread_id) do update set owner = :owner, token = token + 1, until = :until
+on conflict (thread_id) do update set owner = :owner, token = lw_leases.token + 1, until = :until
 where lw_leases.until <= :now
 returning token;
 
@@ -76,11 +89,16 @@ update lw_approvals set status = 'decided', decision = :decision, decided_by = :
 where id = :id and status = 'open'
 returning id;
 
+-- name: use_approval
+-- A decision counts for the pause that it answered, however often that is judged, and for no other branch.
+update lw_approvals set used_at = :used_at where id = :id and status = 'decided' and used_at in ('', :used_at)
+returning id;
+
 -- name: find_approval
 select * from lw_approvals where id = :id;
 
 -- name: find_approvals_by_prefix
-select id from lw_approvals where id like :prefix order by id limit 3;
+select id from lw_approvals where substr(id, 1, length(:prefix)) = :prefix order by id limit 3;
 
 -- name: open_approvals
 select a.* from lw_approvals a
@@ -89,7 +107,7 @@ where a.status = 'open' and (:run_id = '' or a.run_id = :run_id) order by a.crea
 -- name: approvals_of_run
 select * from lw_approvals where run_id = :run_id order by created_at, id;
 
--- name: approval_of_effect
+-- name: approvals_of_effect
 select * from lw_approvals where effect_id = :effect_id and status = 'open';
 
 -- name: claim_effect
@@ -104,6 +122,13 @@ update lw_effects set status = 'claimed', owner = :owner, generation = generatio
     run_id = :run_id, thread_id = :thread_id, began_at = :now, result = '', ended_at = null
 where id = :id and generation = :generation and status = :status
 returning generation;
+
+-- name: unsettled_like
+-- The same call elsewhere in the thread, begun by who is gone, or with an outcome that nobody knows.
+select * from lw_effects
+where digest = :digest and id <> :id and (run_id = :run_id or (:thread_id <> '' and thread_id = :thread_id))
+    and (status = 'unknown' or (status = 'claimed' and until <= :now))
+order by began_at limit 1;
 
 -- name: renew_effect
 update lw_effects set until = :until
@@ -132,14 +157,18 @@ returning id;
 select * from lw_effects where id = :id;
 
 -- name: find_effects_by_prefix
-select id from lw_effects where id like :prefix order by id limit 3;
+select id from lw_effects where substr(id, 1, length(:prefix)) = :prefix order by id limit 3;
 
 -- name: effects_of_run
 select * from lw_effects where run_id = :run_id order by began_at, id;
 
 -- name: open_attempt
+-- The next attempt at a step; none when the run was cancelled meanwhile.
 insert into lw_spend (run_id, step, attempt, model, status, input_tokens, output_tokens, cost_nano, opened_at)
-values (:run_id, :step, :attempt, :model, 'open', :input_tokens, :output_tokens, :cost_nano, :now);
+select :run_id, :step, 1 + (select count(*) from lw_spend where run_id = :run_id and step = :step),
+    :model, 'open', :input_tokens, :output_tokens, :cost_nano, :now
+where not exists (select 1 from lw_runs where id = :run_id and cancel_by <> '')
+returning attempt;
 
 -- name: settle_attempt
 update lw_spend set status = 'settled', input_tokens = :input_tokens, output_tokens = :output_tokens, cost_nano = :cost_nano
@@ -152,11 +181,26 @@ select * from lw_spend where run_id = :run_id and step = :step order by attempt;
 select * from lw_spend where run_id = :run_id order by step, attempt;
 
 -- name: last_log
-select number, hash from lw_log order by number desc limit 1;
+select number, hash from lw_log_head;
+
+-- name: move_log_head
+update lw_log_head set number = :number, hash = :hash;
 
 -- name: append_log
 insert into lw_log (number, at, thread_id, run_id, event, data, previous, hash)
 values (:number, :at, :thread_id, :run_id, :event, :data, :previous, :hash);
+
+-- name: forget_run
+delete from lw_runs where id = :id;
+
+-- name: forget_effects
+delete from lw_effects where run_id = :id;
+
+-- name: forget_spend
+delete from lw_spend where run_id = :id;
+
+-- name: forget_log
+delete from lw_log where run_id = :id;
 
 -- name: log_of_run
 select * from lw_log where :run_id = '' or run_id = :run_id order by number;

@@ -1,0 +1,151 @@
+"""Checkpoints in PostgreSQL: LangGraph's tables, and one child a checkpoint."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import WRITES_IDX_MAP
+from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]  # LangGraph's beta has no public name
+from psycopg import Connection, Cursor
+from psycopg.errors import UniqueViolation
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from loopwright.errors import ThreadMoved
+
+from .database import load_statements
+from .postgres import PostgresDatabase
+from .store import Batch, TaskWrites, place_of
+
+SET_UP_LOCK = 0x6C6F6F71
+"""Of the advisory lock for setting up."""
+LOCK_POLL_SECONDS = 0.05
+_WRITTEN = (
+    "select idx, channel, type, blob from checkpoint_writes"
+    " where thread_id = %s and checkpoint_ns = %s and checkpoint_id = %s and task_id = %s"
+)
+
+
+class PostgresStore(PostgresSaver):
+    """LangGraph's saver over our pool, with a fence."""
+
+    def __init__(self, database: PostgresDatabase, serde: SerializerProtocol | None) -> None:
+        """Share the database's pool, and set the tables and the fence up; safe for many processes at once."""
+        super().__init__(cast("Any", database.pool), serde=serde)
+        self._database = database
+        self._is_sealed = serde is not None
+        with database.translated():
+            self._set_up()
+
+    def _set_up(self) -> None:
+        """Build LangGraph's tables and the fence, one process at a time.
+
+        LangGraph builds indexes `concurrently`: outside a transaction, and not while anybody waits inside a statement,
+        who would be waited for in turn. So the lock is tried for again and again.
+        """
+        with self._database.pool.connection() as connection:
+            while not _is_mine(connection):
+                time.sleep(LOCK_POLL_SECONDS)
+            try:
+                PostgresSaver(connection).setup()
+                for statement in load_statements("fence_postgres"):
+                    connection.execute(cast("Any", statement))
+            finally:
+                connection.execute("select pg_advisory_unlock(%s)", (SET_UP_LOCK,))
+
+    @contextmanager
+    def _cursor(self, *, pipeline: bool = False) -> Generator[Cursor[DictRow]]:
+        """Give LangGraph's code a cursor in a transaction of ours; a pipeline saves its round trips."""
+        database = self._database
+        with database.translated(), database.transaction(), database.connection() as connection:
+            if pipeline and self.supports_pipeline:
+                with connection.pipeline(), connection.cursor(binary=True) as cursor:
+                    yield cursor
+            else:
+                with connection.cursor(binary=True) as cursor:
+                    yield cursor
+
+    def store(self, batch: Batch) -> None:
+        """Store a checkpoint with its writes."""
+        place = (batch.thread_id, batch.namespace)
+        stored, blobs = self._split(cast("dict[str, Any]", batch.checkpoint))
+        versions = {name: version for name, version in batch.versions.items() if name in blobs}
+        rows = [row for task in batch.writes for row in self._rows(*place, str(batch.parent_id), task)]
+        try:
+            with self._cursor(pipeline=True) as cursor:
+                if rows:
+                    cursor.executemany(self.INSERT_CHECKPOINT_WRITES_SQL, rows)
+                if versions:
+                    cursor.executemany(self.UPSERT_CHECKPOINT_BLOBS_SQL, self._dump_blobs(*place, blobs, versions))
+                values = (*place, batch.checkpoint["id"], batch.parent_id, Jsonb(stored), Jsonb({**batch.metadata}))
+                cursor.execute(self.UPSERT_CHECKPOINTS_SQL, values)
+        except Exception as error:
+            if isinstance(error.__cause__ or error, UniqueViolation):
+                raise ThreadMoved.of(batch.thread_id) from error
+            raise
+
+    def _rows(self, thread_id: str, namespace: str, checkpoint_id: str, task: TaskWrites) -> list[Any]:
+        return self._dump_writes(thread_id, namespace, checkpoint_id, task.task_id, task.task_path, task.writes)
+
+    def _split(self, checkpoint: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Part a checkpoint into what its row holds and what goes into blobs, as LangGraph's own saver reads it back.
+
+        Blobs alone are encrypted: then everything goes there.
+        """
+        values: dict[str, Any] = checkpoint["channel_values"]
+        inline = {} if self._is_sealed else {name: value for name, value in values.items() if _is_inline(value)}
+        blobs = {name: value for name, value in values.items() if name not in inline}
+        marks = {name: True for name, value in blobs.items() if isinstance(value, _DeltaSnapshot)}
+        return {**checkpoint, "channel_values": {**inline, **marks}}, blobs
+
+    def replace_history(self, head: Batch) -> int:
+        """Keep only this checkpoint."""
+        stored, blobs = self._split(cast("dict[str, Any]", head.checkpoint))
+        versions = {name: version for name, version in head.versions.items() if name in blobs}
+        place = (head.thread_id, head.namespace)
+        others = "where thread_id = %s and checkpoint_ns = %s and checkpoint_id <> %s"
+        key = (*place, head.checkpoint["id"])
+        with self._cursor() as cursor:
+            cursor.execute(f"delete from checkpoints {others}", key)  # noqa: S608 -- fixed
+            deleted = cursor.rowcount
+            cursor.execute(f"delete from checkpoint_writes {others}", key)  # noqa: S608 -- fixed
+            cursor.execute("delete from checkpoint_blobs where thread_id = %s and checkpoint_ns = %s", place)
+            cursor.executemany(self.UPSERT_CHECKPOINT_BLOBS_SQL, self._dump_blobs(*place, blobs, versions))
+            change = "update checkpoints set parent_checkpoint_id = null, checkpoint = %s, metadata = %s"
+            where = "where thread_id = %s and checkpoint_ns = %s and checkpoint_id = %s"
+            cursor.execute(f"{change} {where}", (Jsonb(stored), Jsonb({**head.metadata}), *key))
+        return deleted
+
+    def add_writes(self, config: RunnableConfig, task: TaskWrites) -> bool:
+        """Store what a task wrote."""
+        given = place_of(config)
+        key = (str(given["thread_id"]), str(given["checkpoint_ns"]), str(given["checkpoint_id"]))
+        rows = self._rows(*key, task)
+        if all(channel in WRITES_IDX_MAP for channel, _ in task.writes):
+            with self._cursor(pipeline=True) as cursor:
+                cursor.executemany(self.UPSERT_CHECKPOINT_WRITES_SQL, rows)
+            return True
+        with self._cursor(pipeline=True) as cursor:
+            cursor.executemany(self.INSERT_CHECKPOINT_WRITES_SQL, rows)
+            stored = cursor.rowcount
+        if stored == len(rows):
+            return True
+        with self._cursor() as cursor:
+            found = cursor.execute(_WRITTEN, (*key, task.task_id)).fetchall()
+        there = {row["idx"]: (row["channel"], row["type"], bytes(row["blob"])) for row in found}
+        return all(there.get(row[5]) == (row[6], row[7], bytes(row[8])) for row in rows)
+
+
+def _is_mine(connection: Connection[DictRow]) -> bool:
+    row = connection.execute("select pg_try_advisory_lock(%s) as mine", (SET_UP_LOCK,)).fetchone()
+    return bool(row and row["mine"])
+
+
+def _is_inline(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float | bool)

@@ -1,0 +1,117 @@
+"""Checkpoints in SQLite: LangGraph's tables, and one child a checkpoint."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import WRITES_IDX_MAP
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from loopwright.errors import ThreadMoved
+
+from .database import load_statements
+from .sqlite import SqliteDatabase, translated
+from .store import Batch, TaskWrites, place_of
+
+_MOVED = "this thread has moved on"
+_FENCE = ("lw_children", "lw_one_child", "lw_one_root")
+_PUT = (
+    "insert or replace into checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type,"
+    " checkpoint, metadata) values (?, ?, ?, ?, ?, ?, ?)"
+)
+_WRITE = (
+    "insert or {} into writes (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value)"
+    " values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_WRITTEN = (
+    "select idx, channel, type, value from writes"
+    " where thread_id = ? and checkpoint_ns = ? and checkpoint_id = ? and task_id = ?"
+)
+
+
+class SqliteStore(SqliteSaver):
+    """LangGraph's saver over our connection, with a fence."""
+
+    def __init__(self, database: SqliteDatabase, serde: SerializerProtocol | None) -> None:
+        """Share the database's connection and lock, and set the tables and the fence up."""
+        super().__init__(database.connection, serde=serde)
+        self._database = database
+        with translated(database.path), database.lock:
+            self.setup()
+            if not self._is_fenced():
+                with database.cursor(transaction=True) as cursor:
+                    for statement in load_statements("fence_sqlite"):
+                        cursor.execute(statement)
+
+    def _is_fenced(self) -> bool:
+        found = self.conn.execute("select count(*) from sqlite_master where name in (?, ?, ?)", _FENCE).fetchone()
+        return bool(found[0] == len(_FENCE))
+
+    @contextmanager
+    def cursor(self, transaction: bool = True) -> Generator[sqlite3.Cursor]:  # noqa: FBT001, FBT002 -- LangGraph's signature
+        """Give LangGraph's code a cursor in a transaction of ours."""
+        with translated(self._database.path), self._database.cursor(transaction=transaction) as cursor:
+            yield cursor
+
+    def get_next_version(self, current: Any, channel: None) -> Any:  # noqa: ARG002 -- LangGraph's signature
+        """Count up: LangGraph's own versions carry 48 characters of padding into every checkpoint, per channel."""
+        if isinstance(current, str):  # written by LangGraph's saver
+            return int(current.split(".")[0]) + 1
+        return (current or 0) + 1
+
+    def store(self, batch: Batch) -> None:
+        """Store a checkpoint with its writes."""
+        place = (batch.thread_id, batch.namespace)
+        kind, blob = self.serde.dumps_typed(batch.checkpoint)
+        text = json.dumps(batch.metadata, ensure_ascii=False).encode("utf-8", "ignore")
+        rows = [row for task in batch.writes for row in self._rows(*place, str(batch.parent_id), task)]
+        try:
+            with self.cursor() as cursor:
+                if rows:
+                    cursor.executemany(_WRITE.format("ignore"), rows)
+                cursor.execute(_PUT, (*place, batch.checkpoint["id"], batch.parent_id, kind, blob, text))
+        except Exception as error:
+            if _MOVED in str(error.__cause__ or error):
+                raise ThreadMoved.of(batch.thread_id) from error
+            raise
+
+    def _rows(self, thread_id: str, namespace: str, checkpoint_id: str, task: TaskWrites) -> Iterator[tuple[Any, ...]]:
+        for index, (channel, value) in enumerate(task.writes):
+            number = WRITES_IDX_MAP.get(channel, index)
+            where = (thread_id, namespace, checkpoint_id, task.task_id, task.task_path, number, channel)
+            yield (*where, *self.serde.dumps_typed(value))
+
+    def replace_history(self, head: Batch) -> int:
+        """Keep only this checkpoint."""
+        kind, blob = self.serde.dumps_typed(head.checkpoint)
+        text = json.dumps(head.metadata, ensure_ascii=False).encode("utf-8", "ignore")
+        place = (head.thread_id, head.namespace)
+        others = "where thread_id = ? and checkpoint_ns = ? and checkpoint_id <> ?"
+        with self.cursor() as cursor:
+            cursor.execute(f"delete from checkpoints {others}", (*place, head.checkpoint["id"]))  # noqa: S608 -- fixed
+            deleted = cursor.rowcount
+            cursor.execute(f"delete from writes {others}", (*place, head.checkpoint["id"]))  # noqa: S608 -- fixed
+            cursor.execute(_PUT, (*place, head.checkpoint["id"], None, kind, blob, text))
+        return deleted
+
+    def add_writes(self, config: RunnableConfig, task: TaskWrites) -> bool:
+        """Store what a task wrote."""
+        given = place_of(config)
+        key = (str(given["thread_id"]), str(given["checkpoint_ns"]), str(given["checkpoint_id"]))
+        rows = [*self._rows(*key, task)]
+        if all(channel in WRITES_IDX_MAP for channel, _ in task.writes):
+            with self.cursor() as cursor:
+                cursor.executemany(_WRITE.format("replace"), rows)
+            return True
+        with self.cursor() as cursor:
+            cursor.executemany(_WRITE.format("ignore"), rows)
+            if cursor.rowcount == len(rows):
+                return True
+            there = {row[0]: row[1:] for row in cursor.execute(_WRITTEN, (*key, task.task_id))}
+        return all(there.get(row[5]) == row[6:] for row in rows)

@@ -1,0 +1,143 @@
+"""What the saver asks of a database; `sqlite_store.py` and `postgres_store.py` are the two that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointTuple,
+    DeltaChannelHistory,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+Writes = Sequence[tuple[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskWrites:
+    """What one task wrote."""
+
+    task_id: str
+    task_path: str
+    writes: Writes
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One checkpoint to be stored, with what was written on its parent meanwhile."""
+
+    thread_id: str
+    namespace: str
+    parent_id: str | None
+    checkpoint: Checkpoint
+    metadata: Mapping[str, Any]
+    """As it is stored: plain JSON."""
+    versions: ChannelVersions
+    """Of the channels that changed since the parent."""
+    writes: Sequence[TaskWrites]
+    """The delta channels' writes of the checkpoints in between, which are not stored; in order."""
+
+
+class Store(Protocol):
+    """Checkpoints in a database. Everything is committed before it returns."""
+
+    serde: SerializerProtocol
+
+    def store(self, batch: Batch) -> None:
+        """Store a checkpoint with its writes, in one transaction.
+
+        Raises:
+            ThreadMoved: If its parent has another child already; then nothing is stored.
+        """
+        ...
+
+    def add_writes(self, config: RunnableConfig, task: TaskWrites) -> bool:
+        """Store what a task wrote; False when another writer's output of the same task was there first."""
+        ...
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Return a checkpoint, or the newest one."""
+        ...
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 -- LangGraph's name
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        """Return checkpoints, newest first."""
+        ...
+
+    def replace_history(self, head: Batch) -> int:
+        """Keep of a thread's namespace only this checkpoint, which needs no parent; in one transaction.
+
+        Returns how many checkpoints were deleted.
+        """
+        ...
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Delete a thread."""
+        ...
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """Return what delta channels are built from."""
+        ...
+
+    def get_next_version(self, current: Any, channel: None) -> Any:
+        """Return a channel's next version."""
+        ...
+
+
+class Seal(Protocol):
+    """What encryption adds to a saver; `cipher.py` has the one that there is."""
+
+    def at(self, place: str) -> AbstractContextManager[None]:
+        """Read and write values for this thread within the block; for any with an empty one."""
+        ...
+
+    def is_clear(self, name: str) -> bool:
+        """Tell whether the database can search by this entry of the metadata."""
+        ...
+
+    def seal_metadata(self, metadata: dict[str, Any], place: str) -> dict[str, Any]:
+        """Hide what is not needed for searching."""
+        ...
+
+    def open_metadata(self, metadata: dict[str, Any], place: str) -> dict[str, Any]:
+        """Show it again."""
+        ...
+
+
+class NoSeal:
+    """No encryption."""
+
+    def at(self, place: str) -> AbstractContextManager[None]:  # noqa: ARG002 -- the contract's
+        """Change nothing."""
+        return nullcontext()
+
+    def is_clear(self, name: str) -> bool:  # noqa: ARG002 -- the contract's
+        """All can be searched by."""
+        return True
+
+    def seal_metadata(self, metadata: dict[str, Any], place: str) -> dict[str, Any]:  # noqa: ARG002 -- the contract's
+        """Change nothing."""
+        return metadata
+
+    def open_metadata(self, metadata: dict[str, Any], place: str) -> dict[str, Any]:  # noqa: ARG002 -- the contract's
+        """Change nothing."""
+        return metadata
+
+
+def place_of(config: RunnableConfig) -> Mapping[str, Any]:
+    """Return where in the database a config points: `thread_id`, `checkpoint_ns` and perhaps `checkpoint_id`."""
+    return config.get("configurable", {})
