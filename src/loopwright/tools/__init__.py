@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loopwright.errors import NotDone
 
-from .contract import Contract, Effect, EffectKind, Verify, check_contract
+from .contract import Contract, Effect, EffectKind, UnfitArguments, Verify, check_contract
 from .deadline import OutOfTime, acall_within, await_within, call_within
 from .results import EMPTY, NOTHING, mark_untrusted, safe_str, to_text
 from .tool import Tool, annotate, contract_of, tool
@@ -18,6 +18,7 @@ __all__ = [
     "NotDone",
     "OutOfTime",
     "Tool",
+    "UnfitArguments",
     "Verify",
     "acall_within",
     "annotate",

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
+import json
+import math
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from string import Formatter
-from typing import Any
+from typing import Any, get_args
 
-from pydantic import BaseModel, SecretBytes, SecretStr
+from pydantic import BaseModel, PydanticUserError, ValidationError
 
 from loopwright.errors import ConfigurationError
-from loopwright.state import Happened, NotHappened
+from loopwright.state import Happened, NotHappened, is_span
 
 
 class EffectKind(StrEnum):
@@ -41,8 +44,18 @@ class Effect:
     thread_id: str = ""
 
 
+def mentions_effect(hint: Any) -> bool:
+    """Tell whether a type is `Effect`, or has it inside, as `Effect | None` and `Annotated[Effect, …]` have."""
+    inner = getattr(hint, "__value__", hint)  # what a `type` statement names
+    return (isinstance(inner, type) and issubclass(inner, Effect)) or any(mentions_effect(a) for a in get_args(inner))
+
+
 Verify = Callable[[Effect, Mapping[str, Any]], Happened | NotHappened | None]
 """A hook that finds out whether an effect happened; None when it cannot tell."""
+
+
+class UnfitArguments(ValueError):
+    """Raised for arguments that the schema takes, and that could not be approved as they would run."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +91,27 @@ class Contract:
     def canonical_args(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Validate arguments and return them as plain data, defaults filled in.
 
+        They are validated again when the tool runs: what a person approved must come through that unchanged.
+
         Raises:
             pydantic.ValidationError: If they do not fit the schema.
+            UnfitArguments: If they hold a number that is none, which every comparison in a rule would get wrong; or if
+                validating them twice gives something else than validating them once, as a validator does that turns
+                euros into cents.
         """
-        return self.schema.model_validate(dict(args)).model_dump(mode="json")
+        once = self.schema.model_validate(dict(args)).model_dump(mode="json")
+        try:
+            json.dumps(once, allow_nan=False)
+        except ValueError:
+            raise UnfitArguments(f"arguments for {self.name} hold a number that is not finite") from None
+        try:
+            is_stable = self.schema.model_validate(once).model_dump(mode="json") == once
+        except ValidationError:
+            is_stable = False
+        if not is_stable:
+            text = f"a validator of {self.name} changes its own output: what runs would not be what was shown"
+            raise UnfitArguments(text)
+        return once
 
     def effect_key(self, args: Mapping[str, Any]) -> str:
         """Fill the key template; empty when the tool has none."""
@@ -98,24 +128,79 @@ def check_contract(contract: Contract) -> Contract:
     if not contract.description.strip():
         text = f"{where} has no docstring: the model reads it to choose; say what the tool does and when to use it"
         raise ConfigurationError(text, tool=contract.name)
-    if not contract.timeout > 0:
-        text = f"{where}: timeout is {contract.timeout!r}; give seconds above 0"
+    if not _is_timeout(contract.timeout):
+        text = f"{where}: timeout is {contract.timeout!r}; give seconds above 0, as a number"
         raise ConfigurationError(text, tool=contract.name, option="timeout")
     if contract.is_read and (contract.key or contract.verify):
         text = f"{where} is declared 'read', yet has a key or a verify hook; a read has no effect to name or to verify"
         raise ConfigurationError(text, tool=contract.name, option="effect")
+    _check_verify(contract, where)
     _check_key(contract, where)
-    secret = [
-        name for name, field in contract.schema.model_fields.items() if field.annotation in (SecretStr, SecretBytes)
-    ]
-    if secret:
-        text = f"{where}: {', '.join(secret)} would be a secret that the model writes, and the transcript keeps; "
-        raise ConfigurationError(text + "let the tool fetch it by itself", tool=contract.name)
+    _check_schema(contract, where)
     return contract
 
 
+def _is_timeout(value: object) -> bool:
+    return is_span(value) or value == math.inf
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _check_verify(contract: Contract, where: str) -> None:
+    hook: object = contract.verify
+    if hook is None:
+        return
+    if not callable(hook):
+        text = f"{where}: verify is {hook!r}; give a function that is called as verify(effect, args)"
+        raise ConfigurationError(text, tool=contract.name, option="verify")
+    if _is_async(hook):
+        text = f"{where}: verify is an async function, whose answer would never be awaited; give a plain one"
+        raise ConfigurationError(text, tool=contract.name, option="verify")
+    try:
+        inspect.signature(hook).bind(None, None)
+    except TypeError as error:
+        text = f"{where}: verify cannot be called as verify(effect, args), with two arguments: {error}"
+        raise ConfigurationError(text, tool=contract.name, option="verify") from error
+    except ValueError:  # something built in, which does not say what it takes
+        return
+
+
+def _is_async(function: Callable[..., object]) -> bool:
+    called = getattr(function, "__call__", None)  # noqa: B004 -- an object's own, which may be async
+    return any(inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one) for one in (function, called))
+
+
+def _check_schema(contract: Contract, where: str) -> None:
+    """Refuse parameters that no model can be told of, and such as must not be written by one."""
+    effects = [name for name, part in contract.schema.model_fields.items() if mentions_effect(part.annotation)]
+    if effects:
+        text = f"{where}: the model would fill {', '.join(effects)}, and so choose the idempotency key"
+        text += "; take the Effect as one parameter of a function under @tool"
+        raise ConfigurationError(text, tool=contract.name)
+    try:
+        described = contract.schema.model_json_schema()
+    except PydanticUserError as error:
+        text = f"{where}: its parameters cannot be described to a model; give them types that JSON can hold"
+        raise ConfigurationError(text, tool=contract.name) from error
+    if '"format": "password"' in json.dumps(described):  # how pydantic describes a SecretStr, at any depth
+        names = [name for name, part in described["properties"].items() if "password" in json.dumps(part)]
+        text = (
+            f"{where}: {', '.join(names) or 'a part'} would be a secret that the model writes, and the transcript keeps"
+        )
+        raise ConfigurationError(f"{text}; let the tool fetch it by itself", tool=contract.name)
+
+
 def _check_key(contract: Contract, where: str) -> None:
-    names = {name for _, name, _, _ in Formatter().parse(contract.key) if name is not None}
+    if not _is_text(contract.key):
+        text = f"{where}: key is {contract.key!r}; give a text over its parameters, such as 'refund:{{order_id}}'"
+        raise ConfigurationError(text, tool=contract.name, option="key")
+    parts = [*Formatter().parse(contract.key)]
+    if any(spec or conversion for _, _, spec, conversion in parts):
+        text = f"{where}: key {contract.key!r} formats a parameter, which some value will not bear; name it by itself"
+        raise ConfigurationError(text, tool=contract.name, option="key")
+    names = {name for _, name, _, _ in parts if name is not None}
     unknown = sorted(names - set(contract.schema.model_fields))
     if unknown or (contract.key and not names):
         text = f"{where}: key {contract.key!r} must name parameters of the tool"

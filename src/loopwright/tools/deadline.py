@@ -52,7 +52,12 @@ def call_within(seconds: float, function: Callable[[], T]) -> T:
 
 async def acall_within(seconds: float, function: Callable[[], T]) -> T:
     """Do the same without blocking the event loop."""
-    return await await_within(seconds, lambda: asyncio.wrap_future(_begin(function)))
+    return await await_within(seconds, lambda: call_aside(function))
+
+
+async def call_aside(function: Callable[[], T]) -> T:
+    """Do the same for as long as it takes: the bound is the caller's."""
+    return await asyncio.wrap_future(_begin(function))
 
 
 async def await_within(seconds: float, start: Callable[[], Awaitable[T]]) -> T:
@@ -79,8 +84,10 @@ def _begin(function: Callable[[], T]) -> Future[T]:
     def work() -> None:
         try:
             result = context.run(function)
-        except BaseException as error:  # noqa: BLE001 -- whatever it is, it belongs to whoever waits
+        except Exception as error:  # noqa: BLE001 -- whatever it is, it belongs to whoever waits
             future.set_exception(error)
+        except BaseException as error:  # noqa: BLE001 -- `sys.exit` ends the thread that calls it, not the one that waits
+            future.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
         else:
             future.set_result(result)
 
@@ -91,6 +98,7 @@ def _begin(function: Callable[[], T]) -> Future[T]:
 
 def _hand_over(work: Callable[[], None]) -> None:
     """Give work to a thread that waits for some, or to a new one: a late call never holds up another."""
+    inbox: SimpleQueue[Callable[[], None]]
     try:
         inbox = _idle.pop()
     except IndexError:

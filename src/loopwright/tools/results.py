@@ -10,6 +10,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
+from loopwright.state import storable
+
 NOTHING = "(no result)"
 """What the model reads when a tool returned None."""
 EMPTY = "(empty text)"
@@ -23,12 +25,12 @@ def to_text(value: object) -> str:
 
     Text stays as it is; all else becomes JSON: dates in ISO form, a `Decimal` with its digits, enumerations by value,
     sets in order, dataclasses and pydantic models by field, an exception as its type and message, and what has no JSON
-    form as its `repr`.
+    form as its `repr`. What no store can keep (NUL, half a surrogate pair) is replaced by U+FFFD.
     """
     if value is None:
         return NOTHING
     text = value if isinstance(value, str) and type(value) is str else _json_or_name(value)
-    return _shorten(text) if text else EMPTY
+    return _shorten(storable(text)) if text else EMPTY
 
 
 def _json_or_name(value: object) -> str:

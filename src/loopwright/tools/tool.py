@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping
+import types
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal, get_type_hints, overload
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints, overload
 
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
@@ -15,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from loopwright.errors import ConfigurationError
 
 from .contract import Contract, Effect, EffectKind, Verify, check_contract
+from .deadline import call_aside
 
 EffectName = Literal["read", "idempotent", "write"]
 
@@ -68,8 +70,9 @@ def tool(
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a typed function with a docstring, sync or async.
 
-    Parameters annotated `Effect` are hidden from the model and bring the idempotency key. Arguments that the function
-    does not have are refused, so that a misspelt one is never dropped silently.
+    A parameter annotated `Effect` (or `Effect | None`) is hidden from the model and brings the idempotency key.
+    Arguments that the function does not have are refused, so that a misspelt one is never dropped silently. What it
+    returns is awaited if it can be, and an iterator is read to its end, both within the call's time.
 
     Args:
         function: The function, when the decorator is used without options.
@@ -87,11 +90,12 @@ def tool(
     """
 
     def build(target: Callable[..., Any]) -> Tool:
+        _check_function(target)
         contract = _function_contract(target, name or target.__name__)
         return _tool(
             replace(
                 contract,
-                effect=EffectKind(effect or "write"),
+                effect=_effect_kind(contract.name, effect),
                 declared=effect is not None,
                 timeout=timeout,
                 key=key,
@@ -120,9 +124,10 @@ def annotate(
     Raises:
         ConfigurationError: If the tool has no description, or its arguments are not described by a pydantic model.
     """
+    known = contract_of(existing)
     contract = replace(
-        contract_of(existing),
-        effect=EffectKind(effect or "write"),
+        known,
+        effect=_effect_kind(known.name, effect),
         declared=effect is not None,
         timeout=timeout,
         key=key,
@@ -131,6 +136,24 @@ def annotate(
         hands_over=hands_over,
     )
     return _tool(contract)
+
+
+def _effect_kind(name: str, effect: str | None) -> EffectKind:
+    kinds = [*EffectKind]
+    if effect is not None and effect not in kinds:
+        given = ", ".join(repr(kind.value) for kind in kinds)
+        text = f"tool {name!r}: effect is {effect!r}; give one of {given}"
+        raise ConfigurationError(text, tool=name, option="effect")
+    return EffectKind.WRITE if effect is None else EffectKind(effect)
+
+
+def _check_function(target: object) -> None:
+    if not callable(target):
+        text = f"@tool got {target!r} for a function; options are given by name, as @tool(effect='read')"
+        raise ConfigurationError(text)
+    if inspect.isasyncgenfunction(target):
+        name = str(getattr(target, "__name__", target))
+        raise ConfigurationError(f"tool {name!r} is an async generator; return a list of what it yields", tool=name)
 
 
 def contract_of(existing: BaseTool) -> Contract:
@@ -175,18 +198,49 @@ def _function_contract(function: Callable[..., Any], name: str) -> Contract:
 
     def run(args: dict[str, Any], effect: Effect) -> Any:
         result = function(**arguments(args, effect))
-        return asyncio.run(result) if inspect.iscoroutine(result) else result
+        if inspect.isawaitable(result) or isinstance(result, AsyncIterator):
+            result = asyncio.run(_awaited(result))
+        return _read(result)
 
     async def arun(args: dict[str, Any], effect: Effect) -> Any:
-        return await function(**arguments(args, effect))
+        result = await _awaited(function(**arguments(args, effect)))
+        return await call_aside(lambda: _read(result)) if isinstance(result, Iterator) else result
 
     description = inspect.cleandoc(function.__doc__ or "")
     return Contract(name, description, schema, run, arun=arun if inspect.iscoroutinefunction(function) else None)
 
 
+async def _awaited(result: Any) -> Any:
+    """Return what comes of a result, whatever has to be awaited for it."""
+    while inspect.isawaitable(result):
+        result = await result
+    return (
+        [item async for item in cast("AsyncIterator[object]", result)] if isinstance(result, AsyncIterator) else result
+    )
+
+
+def _read(result: Any) -> Any:
+    """Read an iterator to its end: its body is the tool's, and must run, and fail, within the tool's call."""
+    return [_read(item) for item in cast("Iterator[object]", result)] if isinstance(result, Iterator) else result
+
+
+def _is_effect(hint: Any) -> bool:
+    """Tell whether a parameter wants the `Effect` itself: bare, optional or annotated."""
+    inner = getattr(hint, "__value__", hint)  # what a `type` statement names
+    if get_origin(inner) is Annotated:
+        return _is_effect(get_args(inner)[0])
+    if get_origin(inner) in (Union, types.UnionType):
+        return all(part is types.NoneType or _is_effect(part) for part in get_args(inner))
+    return inner is Effect
+
+
 def _schema(function: Callable[..., Any], name: str) -> tuple[type[BaseModel], str]:
     """Build the arguments' model from the signature, and find the parameter that wants the `Effect`."""
-    hints = get_type_hints(function, include_extras=True)
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except NameError as error:
+        text = f"tool {name!r}: the type {error.name!r} is not known where the function stands; define it in the module"
+        raise ConfigurationError(text, tool=name) from error
     fields: dict[str, Any] = {}
     effect_parameter = ""
     for parameter in inspect.signature(function).parameters.values():
@@ -196,9 +250,20 @@ def _schema(function: Callable[..., Any], name: str) -> tuple[type[BaseModel], s
         if parameter.name not in hints:
             text = f"tool {name!r}: parameter {parameter.name!r} has no type; the model and the guard both need one"
             raise ConfigurationError(text, tool=name)
-        if hints[parameter.name] is Effect:
+        if _is_effect(hints[parameter.name]):
+            if effect_parameter:
+                text = f"tool {name!r}: {effect_parameter!r} and {parameter.name!r} both want the Effect; keep one"
+                raise ConfigurationError(text, tool=name)
             effect_parameter = parameter.name
             continue
+        if _is_reserved(parameter.name):
+            text = f"tool {name!r}: pydantic keeps the name {parameter.name!r} to itself; rename the parameter"
+            raise ConfigurationError(text, tool=name)
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[parameter.name] = (hints[parameter.name], default)
     return create_model(name, __config__=ConfigDict(extra="forbid"), **fields), effect_parameter
+
+
+def _is_reserved(parameter: str) -> bool:
+    """Tell whether a model's field cannot be called so: pydantic would drop it, or hand out something else."""
+    return parameter.startswith("_") or (parameter.startswith("model_") and hasattr(BaseModel, parameter))
