@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from loopwright.errors import ConfigurationError, UnknownTool
-from loopwright.state import RunRecord, ThreadRecord, TrailEntry, Verdict
+from loopwright.state import RunRecord, ThreadRecord, TrailEntry, Verdict, is_span
 
 EFFECTS = ("read", "idempotent", "write")
+_STRICTNESS = {"deny": 2, "ask": 1, "allow": 0}
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedCall:
-    """What a predicate sees of a call."""
+    """What a predicate sees of a call: a copy of its own, so that whatever it does to it changes nothing."""
 
     tool: str
     effect: str
@@ -31,7 +34,11 @@ Predicate = Callable[[ProposedCall], bool]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One permission; build it with `allow`, `ask` or `deny`."""
+    """One permission; build it with `allow`, `ask` or `deny`.
+
+    Raises:
+        ConfigurationError: If a part of it has the wrong type.
+    """
 
     verdict: Literal["allow", "ask", "deny"]
     target: str
@@ -41,10 +48,36 @@ class Rule:
     expires_in: float | None = None
     """For `ask`: seconds until the question counts as rejected."""
 
+    def __post_init__(self) -> None:
+        """Refuse what could only fail, or mislead, while a run is on."""
+        _check_texts(self.verdict, self.target, self.reason)
+        _check_predicate(self.label, self.when)
+        if self.expires_in is not None and not is_span(self.expires_in):
+            text = f"{self.label}: expires_in is {self.expires_in!r}; give seconds above 0, as a number"
+            raise ConfigurationError(text, option="expires_in")
+
     @property
     def label(self) -> str:
         """How verdicts and the log name the rule."""
-        return f"{self.verdict}({self.target!r}{', when=…' if self.when else ''})"
+        return f"{self.verdict}({self.target!r}{', when=…' if self.when is not None else ''})"
+
+
+def _check_texts(verdict: object, target: object, reason: object) -> None:
+    if verdict not in _STRICTNESS:
+        raise ConfigurationError(f"a rule's verdict is {verdict!r}; build it with allow(…), ask(…) or deny(…)")
+    if not isinstance(target, str):
+        text = f"{verdict}({target!r}): give one tool's name, or an effect such as 'effect:write', as a text"
+        raise ConfigurationError(text, option="target")
+    if not isinstance(reason, str):
+        raise ConfigurationError(f"{verdict}({target!r}): reason is {reason!r}; give a text", option="reason")
+
+
+def _check_predicate(label: str, when: object) -> None:
+    if when is not None and not callable(when):
+        raise ConfigurationError(f"{label}: when is {when!r}; give a function that takes the call", option="when")
+    if inspect.iscoroutinefunction(when):
+        text = f"{label}: when is an async function, whose answer would never be awaited; give a plain one"
+        raise ConfigurationError(text, option="when")
 
 
 def allow(target: str, /, *, when: Predicate | None = None) -> Rule:
@@ -91,9 +124,6 @@ class Screening:
     expires_in: float | None = None
 
 
-_STRICTNESS = {"deny": 2, "ask": 1, "allow": 0}
-
-
 def screen(rules: Iterable[Rule], call: ProposedCall) -> Screening:
     """Apply the rules to one call: the strictest match wins; without a match `read` is allowed and all else asks."""
     matches = [(rule, note) for rule, note in ((rule, _match(rule, call)) for rule in rules) if note is not None]
@@ -120,7 +150,7 @@ def _match(rule: Rule, call: ProposedCall) -> str | None:
     if rule.when is None:
         return ""
     try:
-        holds = cast("object", rule.when(call))
+        holds = cast("object", rule.when(copy.deepcopy(call)))
     except Exception as error:  # noqa: BLE001 -- a failing predicate must never open a gate
         return _failed(rule, f"raised {type(error).__name__}")
     if not isinstance(holds, bool):
@@ -159,6 +189,4 @@ def _checked(rule: object, names: set[str]) -> Rule:
         known = ", ".join(sorted(names)) or "none"
         text = f"{rule.label} names no tool of this agent; its tools are: {known}; effects are written 'effect:write'"
         raise UnknownTool(text, target=rule.target)
-    if rule.expires_in is not None and not rule.expires_in > 0:
-        raise ConfigurationError(f"{rule.label}: expires_in is {rule.expires_in!r}; give seconds above 0")
     return rule
