@@ -9,6 +9,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
+from loopwright.errors import ConfigurationError
 from loopwright.state import NANO, Tokens
 
 MILLION = 1_000_000
@@ -26,12 +27,27 @@ class Price:
     cached: Decimal | None = None
     """For input from the provider's cache; None: as all input."""
 
+    def __post_init__(self) -> None:
+        """Refuse what would fail, or pay back, while a run is on.
+
+        Raises:
+            ConfigurationError: If a price is no `Decimal`, or is negative.
+        """
+        _check_price("input", self.input)
+        _check_price("output", self.output)
+        _check_price("cached", self.input if self.cached is None else self.cached)
+
     def __call__(self, tokens: Tokens) -> int:
         """Price one call. The cached part lies inside the input count, so it is taken out first and paid once."""
         cached = self.input if self.cached is None else self.cached
         fresh = tokens.input - tokens.cached
         dollars = fresh * self.input + tokens.cached * cached + tokens.output * self.output
         return to_nano(dollars / MILLION)
+
+
+def _check_price(name: str, price: object) -> None:
+    if not (isinstance(price, Decimal) and price.is_finite() and price >= 0):
+        raise ConfigurationError(f"Price: {name} is {price!r}; give a Decimal from 0 on, in US dollars")
 
 
 def to_nano(dollars: Decimal) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall
@@ -18,6 +18,7 @@ from loopwright.state import (
     Tokens,
     digest,
     excerpt,
+    storable,
 )
 
 CHARACTERS_A_TOKEN = 4
@@ -29,14 +30,19 @@ _CUT = ("length", "max_tokens", "MAX_TOKENS")
 _FILTERED = ("content_filter", "refusal", "SAFETY")
 
 
-def read_reply(reply: BaseMessage, place: str) -> tuple[AIMessage | None, Decision]:
+def read_reply(reply: BaseMessage, place: str, taken: Container[str | None] = ()) -> tuple[AIMessage | None, Decision]:
     """Turn a reply into the message to keep (None: nothing worth sending again) and the decision.
 
     Args:
         reply: What the model sent.
         place: Names the step, so that a call without an id gets the same one when the step is repeated.
+        taken: The ids of the transcript's messages. Some servers give every reply the same one.
     """
     message = AIMessage(content=reply.content) if not isinstance(reply, AIMessage) else reply
+    if message.id in taken:
+        message = message.model_copy(update={"id": None})
+    if message.text != storable(message.text):
+        message = message.model_copy(update={"content": storable(message.text)})
     text = message.text.strip()
     finish = _finish(message)
     if (refusal := _refusal(message)) or finish in _FILTERED:
@@ -135,18 +141,21 @@ def tokens_of(reply: BaseMessage, estimated_input: int) -> Tokens:
     usage: dict[str, Any] = dict(getattr(reply, "usage_metadata", None) or {})
     given_in, given_out = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
     estimated = given_in <= 0 or given_out <= 0
+    tokens_in = given_in if given_in > 0 else estimated_input
+    tokens_out = given_out if given_out > 0 else _size(reply)
     return Tokens(
-        input=given_in if given_in > 0 else estimated_input,
-        output=given_out if given_out > 0 else _size(reply),
-        cached=_detail(usage, "input_token_details", "cache_read"),
-        reasoning=_detail(usage, "output_token_details", "reasoning"),
+        input=tokens_in,
+        output=tokens_out,
+        cached=_part(usage, "input_token_details", "cache_read", tokens_in),
+        reasoning=_part(usage, "output_token_details", "reasoning", tokens_out),
         estimated=estimated,
     )
 
 
-def _detail(usage: dict[str, Any], group: str, name: str) -> int:
+def _part(usage: dict[str, Any], group: str, name: str, whole: int) -> int:
+    """Return a part of the input or output; never more than the whole, or a call could have a negative cost."""
     details: dict[str, Any] = usage.get(group) or {}
-    return int(details.get(name) or 0)
+    return min(max(0, int(details.get(name) or 0)), whole)
 
 
 def estimate_input(messages: Sequence[AnyMessage]) -> int:
