@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from .agent import Agent, build_ring, change_agent, compile_agent, create_agent
+from .agent import DEFAULT_NAME, Agent, build_ring, change_agent, compile_agent, create_agent
 from .checking import CheckReport, Finding, check
 
-__all__ = ["Agent", "CheckReport", "Finding", "build_ring", "change_agent", "check", "compile_agent", "create_agent"]
+__all__ = [
+    "DEFAULT_NAME",
+    "Agent",
+    "CheckReport",
+    "Finding",
+    "build_ring",
+    "change_agent",
+    "check",
+    "compile_agent",
+    "create_agent",
+]

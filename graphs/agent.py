@@ -13,6 +13,7 @@ START ──► observe ──── a limit is met ────► guard ◄─
 # LangGraph's own overloads mention types that it leaves without parameters.
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
@@ -28,9 +29,17 @@ from loopwright.nodes import AgentSpec, Ledgers, Node, act, guard, observe, reas
 from loopwright.policy import Rule
 from loopwright.state import AgentInput, AgentState, Limits
 
-from .building import build_spec, change_spec
-from .calling import checked_config, has_own_saver, refuse_empty_resume
-from .routes import Routes
+from .building import build_spec, change_spec, check_checkpoints
+from .calling import checked_config, is_resume, own_saver, refuse_empty_resume, thread_of
+from .routes import Route, Routes
+
+
+def _durable(options: dict[str, Any]) -> dict[str, Any]:
+    # LangGraph's default stores a checkpoint while the next step runs already: a crash would repeat that step.
+    return {**options, "durability": "sync"}
+
+
+DEFAULT_NAME = "agent"
 
 
 def build_ring(spec: AgentSpec, ledgers: Ledgers) -> StateGraph[AgentState, None, AgentInput, AgentState]:
@@ -44,9 +53,9 @@ def build_ring(spec: AgentSpec, ledgers: Ledgers) -> StateGraph[AgentState, None
     ring.add_node("act", Node("act", act, spec, ledgers))
 
     ring.add_edge(START, "observe")
-    ring.add_conditional_edges("observe", routes.after_observe, ["reason", "guard"])
+    ring.add_conditional_edges("observe", Route(routes.after_observe), ["reason", "guard"])
     ring.add_edge("reason", "guard")
-    ring.add_conditional_edges("guard", routes.after_guard, ["guard", "act", "observe", "reason", END])
+    ring.add_conditional_edges("guard", Route(routes.after_guard), ["guard", "act", "observe", "reason", END])
     ring.add_edge("act", "observe")
     return ring
 
@@ -67,19 +76,32 @@ class Agent(CompiledStateGraph[AgentState, None, AgentInput, AgentState]):
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002 -- LangGraph's name
         """Stream as LangGraph does, within the agent's limits; each checkpoint is stored before the next step."""
         checked = checked_config(self.spec.limits, config, self.config)
-        refuse_empty_resume(self, input, checked)
-        yield from super().stream(input, checked, **self._durable(options))
+        if is_resume(input):
+            refuse_empty_resume(self, input, checked)
+        saver = own_saver(self)
+        if saver is None:
+            yield from super().stream(input, checked, **options)
+            return
+        try:
+            yield from super().stream(input, checked, **_durable(options))
+        finally:
+            saver.flush(thread_of(checked))
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # noqa: A002 -- LangGraph's name
         """Do the same, awaited."""
         checked = checked_config(self.spec.limits, config, self.config)
-        refuse_empty_resume(self, input, checked)
-        async for part in super().astream(input, checked, **self._durable(options)):
-            yield part
-
-    def _durable(self, options: dict[str, Any]) -> dict[str, Any]:
-        # LangGraph's default stores a checkpoint while the next step runs already: a crash would repeat that step.
-        return {**options, "durability": "sync"} if has_own_saver(self) else options
+        if is_resume(input):
+            await asyncio.to_thread(refuse_empty_resume, self, input, checked)
+        saver = own_saver(self)
+        if saver is None:
+            async for part in super().astream(input, checked, **options):
+                yield part
+            return
+        try:
+            async for part in super().astream(input, checked, **_durable(options)):
+                yield part
+        finally:
+            await saver.aflush(thread_of(checked))
 
 
 def create_agent(
@@ -91,7 +113,7 @@ def create_agent(
     permissions: Sequence[Rule] = (),
     price: Price | None = None,
     checkpoints: Checkpoints | None = None,
-    name: str = "agent",
+    name: str = DEFAULT_NAME,
     **unknown: Any,
 ) -> Agent:
     """Build an agent.
@@ -112,11 +134,12 @@ def create_agent(
     Raises:
         ConfigurationError: Naming what was set up wrongly, and the way out; nothing is left to fail at run time.
     """
+    check_checkpoints(checkpoints)
     spec = build_spec(
         model=model,
         tools=tools,
         system_prompt=system_prompt,
-        limits=limits or Limits(),
+        limits=Limits() if limits is None else limits,
         permissions=permissions,
         price=price,
         name=name,
@@ -133,12 +156,14 @@ def change_agent(agent: Agent, *, model: str | BaseChatModel | None = None, limi
     Raises:
         ConfigurationError: As `create_agent` does.
     """
-    return compile_agent(change_spec(agent.spec, model=model, limits=limits or agent.spec.limits), None)
+    return compile_agent(
+        change_spec(agent.spec, model=model, limits=agent.spec.limits if limits is None else limits), None
+    )
 
 
 def compile_agent(spec: AgentSpec, checkpoints: Checkpoints | None) -> Agent:
     """Compile the ring of a specification over saver and ledger, or over neither."""
-    ring = build_ring(spec, Ledgers(checkpoints.ledger if checkpoints else None))
-    saver: Saver | None = checkpoints.saver if checkpoints else None
+    ring = build_ring(spec, Ledgers(checkpoints.ledger if checkpoints is not None else None))
+    saver: Saver | None = checkpoints.saver if checkpoints is not None else None
     compiled = ring.compile(checkpointer=saver, name=spec.name)
     return Agent(spec=spec, **vars(compiled))

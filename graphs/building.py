@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 
+from loopwright.checkpoints import Checkpoints
 from loopwright.errors import ConfigurationError, DuplicateTool, UnknownTool
 from loopwright.models import Price, Pricer, known_price, model_name, open_model
 from loopwright.nodes import AgentSpec
@@ -39,17 +40,22 @@ def build_spec(
     if not isinstance(model, str | BaseChatModel):
         text = f"model is {model!r}; give a name such as 'openai:gpt-5-mini', or a LangChain chat model"
         raise ConfigurationError(text)
-    opened = open_model(model)
-    contracts = _contracts(tools)
+    _check_text("system_prompt", system_prompt)
+    _check_text("name", name)
+    _check_price(price)
+    offered = [_tool(item) for item in _listed("tools", tools, "tools, such as tools=[lookup_order]")]
+    rules = _listed("permissions", permissions, "rules, such as permissions=[ask('effect:write')]")
+    contracts = _contracts(offered)
     _check_limits(limits, contracts)
+    opened = open_model(model)
     return AgentSpec(
         name=name,
         model=opened,
         model_name=model_name(opened),
-        bound=_bound(opened, tools),
-        offered=tuple(tools),
+        bound=_bound(opened, offered),
+        offered=tuple(offered),
         tools=contracts,
-        rules=check_rules(permissions, contracts),
+        rules=check_rules(rules, contracts),
         limits=limits,
         system_prompt=system_prompt,
         price=_pricer(opened, price, limits),
@@ -97,12 +103,44 @@ def _refuse_unknown(unknown: Mapping[str, Any]) -> None:
         raise ConfigurationError(f"create_agent has no option {', '.join(sorted(unknown))}", options=sorted(unknown))
 
 
-def _contracts(tools: Sequence[object]) -> dict[str, Contract]:
+def check_checkpoints(checkpoints: object) -> None:
+    """Refuse what is neither None nor opened checkpoints.
+
+    Raises:
+        ConfigurationError: Without the value: a URL may hold a password.
+    """
+    if checkpoints is not None and not isinstance(checkpoints, Checkpoints):
+        text = f"checkpoints is a {type(checkpoints).__name__}; give what open_checkpoints('sqlite:///runs.db') returns"
+        raise ConfigurationError(text, option="checkpoints")
+
+
+def _check_text(option: str, given: object) -> None:
+    if not isinstance(given, str):
+        raise ConfigurationError(f"{option} is {given!r}; give a text", option=option)
+
+
+def _check_price(price: object) -> None:
+    if price is not None and not isinstance(price, Price):
+        text = f"price is {price!r}; give Price(input, output), Decimals in US dollars for a million tokens"
+        raise ConfigurationError(text, option="price")
+
+
+def _listed(option: str, given: object, wanted: str) -> list[object]:
+    """Return what an option lists; one alone, which may be iterable too, is not a list of one."""
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping | BaseTool):
+        raise ConfigurationError(f"{option} is {given!r}, which is no list; give a list of {wanted}", option=option)
+    return [*cast("Iterable[object]", given)]
+
+
+def _tool(item: object) -> BaseTool:
+    if not isinstance(item, BaseTool):
+        raise ConfigurationError(f"tools hold {item!r}, which is no tool; decorate the function with @tool")
+    return item
+
+
+def _contracts(tools: Sequence[BaseTool]) -> dict[str, Contract]:
     contracts: dict[str, Contract] = {}
     for item in tools:
-        if not isinstance(item, BaseTool):
-            text = f"tools hold {item!r}, which is no tool; decorate the function with @tool"
-            raise ConfigurationError(text)
         if item.name in contracts:
             raise DuplicateTool(f"two tools are called {item.name!r}; rename one of them", tool=item.name)
         contracts[item.name] = contract_of(item)

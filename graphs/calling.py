@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.types import Command
 
-from loopwright.checkpoints import Saver, check_thread_id
-from loopwright.errors import ThreadNotFound
+from loopwright.checkpoints import FORK_KEY, RING_KEY, Saver, check_thread_id
+from loopwright.errors import ApprovalNotFound, ConfigurationError, InvalidDecision, ThreadNotFound
 from loopwright.state import Limits
 
 if TYPE_CHECKING:
@@ -34,27 +36,66 @@ def checked_config(limits: Limits, given: RunnableConfig | None, default: Runnab
     config["recursion_limit"] = max(asked, needed)
     parallel = config.get("max_concurrency")
     config["max_concurrency"] = min(parallel, limits.max_parallel) if parallel else limits.max_parallel
-    configurable = config.get("configurable")
-    if configurable and "thread_id" in configurable:
-        config["configurable"] = {**configurable, "thread_id": check_thread_id(configurable["thread_id"])}
+    configurable = {**config.get("configurable", {})}
+    if "thread_id" in configurable:
+        configurable["thread_id"] = check_thread_id(configurable["thread_id"])
+        configurable[RING_KEY] = True
+    if configurable.get("checkpoint_id"):
+        configurable[FORK_KEY] = configurable["checkpoint_id"]
+    if configurable:
+        config["configurable"] = configurable
     return config
 
 
-def has_own_saver(agent: Agent) -> bool:
-    """Tell whether the agent stores its checkpoints in ours."""
-    return isinstance(agent.checkpointer, Saver)  # pyright: ignore[reportUnknownMemberType]  # LangGraph's saver type is open
+def own_saver(agent: Agent) -> Saver | None:
+    """Return our saver, if that is where the agent stores its checkpoints."""
+    saver = cast("object", agent.checkpointer)  # pyright: ignore[reportUnknownMemberType]  # LangGraph's type is open
+    return saver if isinstance(saver, Saver) else None
+
+
+def thread_of(config: RunnableConfig) -> str:
+    """Return the thread that a config names; empty for none."""
+    return str(config.get("configurable", {}).get("thread_id") or "")
+
+
+def is_resume(given: Any) -> bool:
+    """Tell whether a call is to carry on what is there, rather than to bring something new.
+
+    Raises:
+        ConfigurationError: If it brings no message, or would send the graph around its guard.
+        InvalidDecision: If it is a resume without an answer: LangGraph would stumble, or ignore it.
+    """
+    if given is None:
+        return True
+    if isinstance(given, Mapping) and not cast("Mapping[str, Any]", given).get("messages"):
+        text = "the input brings no message; give {'messages': [('user', '…')]}, or None to carry on what was left"
+        raise ConfigurationError(text)
+    if not isinstance(given, Command):
+        return False
+    if given.update or given.goto or given.graph:  # pyright: ignore[reportUnknownMemberType]  # LangGraph leaves the type of a target open
+        text = "an agent takes messages, or Command(resume=…); `goto` and `update` would lead around the guard"
+        raise ConfigurationError(text, option="command")
+    if given.resume is None or given.resume == {}:
+        raise InvalidDecision(f"{given.resume!r} is no decision; resume with {{'type': 'approve'}}, for one")
+    return True
 
 
 def refuse_empty_resume(agent: Agent, given: Any, config: RunnableConfig) -> None:
-    """Refuse to resume what never began: LangGraph would start it, with empty input.
+    """Refuse to resume what never began, or does not wait: LangGraph would start it, or return the old state.
 
     Raises:
         ThreadNotFound: If nothing is stored for the thread.
+        ApprovalNotFound: If the thread waits for nobody's answer.
     """
-    saver = cast("object", agent.checkpointer)  # pyright: ignore[reportUnknownMemberType]  # as above
-    if not isinstance(saver, Saver) or not (given is None or (isinstance(given, Command) and given.resume is not None)):
+    saver = own_saver(agent)
+    place = {**((agent.config or {}).get("configurable") or {}), **(config.get("configurable") or {})}
+    if saver is None or place.get("checkpoint_id"):
         return
-    thread_id = (config.get("configurable") or {}).get("thread_id")
-    if saver.get_tuple({"configurable": {"thread_id": check_thread_id(thread_id)}}) is None:
+    thread_id = check_thread_id(place.get("thread_id"))
+    found = saver.get_tuple({"configurable": {"thread_id": thread_id}})
+    if found is None:
         text = f"nothing is stored for thread {thread_id!r}, so there is nothing to resume; start with a message"
         raise ThreadNotFound(text, thread_id=thread_id)
+    if given is not None and not any(channel == INTERRUPT for _, channel, _ in found.pending_writes or ()):
+        text = f"thread {thread_id!r} waits for no answer, so there is nothing to resume; its last run has ended"
+        raise ApprovalNotFound(text, thread_id=thread_id)

@@ -48,7 +48,7 @@ def support_tools(shop: Callable[[], Shop]) -> list[Tool]:
 def _lookup_order(shop: Callable[[], Shop]) -> Tool:
     @tool(effect="read", untrusted=True)
     def lookup_order(order_id: str) -> dict[str, Any]:
-        """Look up one order by its code: its status, total, what was refunded of it, and its dates.
+        """Look up one order by its code, order_id: its status, total, what was refunded of it, and its dates.
 
         Use it before you say anything about an order. Amounts are in the currency's smallest unit. The note is text by
         customers and couriers. Says "found": false for a code that the shop doesn't have.
@@ -97,10 +97,10 @@ def _issue_refund(shop: Callable[[], Shop]) -> Tool:
 
     @tool(effect="write", verify=was_paid)
     def issue_refund(order_id: str, amount: int, account: str = "", *, effect: Effect) -> dict[str, Any]:
-        """Pay money back for an order, to the account that paid unless another is named. Returns the receipt.
+        """Pay an amount back for the order order_id, to the account that paid unless another is named.
 
-        Use it only when the customer asks for the refund, and after lookup_order and refund_policy showed that it is
-        due. The amount is in the currency's smallest unit. Not for questions about refunds.
+        Returns the receipt. Use it only when the customer asks for the refund, and after lookup_order and refund_policy
+        showed that it is due. The amount is in the currency's smallest unit. Not for questions about refunds.
         """
         try:
             return _receipt(shop().refund(effect.key, order_id, amount, account))

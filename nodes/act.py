@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.tools import ToolException
@@ -13,11 +13,11 @@ from typing_extensions import TypedDict
 from loopwright.checkpoints import Claim, ClaimRequest, ClaimStatus, EffectRow, EffectStatus, Ledger
 from loopwright.crash import CrashPoint, reached
 from loopwright.policy import seconds_left
-from loopwright.state import Call, Happened, NotHappened, Outcome, Result, UsageRecord, digest
+from loopwright.state import Call, Happened, NotHappened, Outcome, Result, UsageRecord
 from loopwright.tools import Contract, Effect, EffectKind, NotDone, OutOfTime, safe_str, to_text
 
+from .claims import claim_of, claim_on_branch, place_of_call
 from .port import Port
-from .screening import call_digest
 
 POLL_SECONDS = 0.05
 """How often a call looks whether another worker, who runs the same effect, has settled it."""
@@ -32,6 +32,14 @@ class ActTask(TypedDict):
     usage: UsageRecord
 
 
+class _Where(TypedDict):
+    """The place of a call: what names its effect."""
+
+    thread_id: str
+    run_id: str
+    step: int
+
+
 @dataclass(frozen=True, slots=True)
 class _Came:
     """What came of a call."""
@@ -44,7 +52,7 @@ class _Came:
 async def act(task: ActTask, port: Port) -> dict[str, Any]:
     """Run the call; returns its result for `observe`."""
     began = port.now()
-    contract = port.spec.tools[task["call"]["name"]]
+    contract = port.spec.tools.get(task["call"]["name"])
     came = await _come(contract, task, port)
     result = Result(
         call_id=task["call"]["id"], outcome=came.outcome, text=came.text, began=began, seconds=round(port.elapsed(), 6)
@@ -52,10 +60,20 @@ async def act(task: ActTask, port: Port) -> dict[str, Any]:
     return {"results": [{**result, "effect": came.effect} if came.effect else result]}
 
 
-async def _come(contract: Contract, task: ActTask, port: Port) -> _Came:
+async def _come(contract: Contract | None, task: ActTask, port: Port) -> _Came:
+    if contract is None or not _fits(contract, task):
+        return _Came(Outcome.NOT_RUN, f"not run: the tool {task['call']['name']} is gone, or has changed meanwhile")
     if _seconds(contract, task, port) <= 0:
         return _Came(Outcome.NOT_RUN, "not run: the run's active seconds are used up")
     return await (_read(contract, task, port) if contract.is_read else _effect(contract, task, port))
+
+
+def _fits(contract: Contract, task: ActTask) -> bool:
+    """Tell whether the tool still takes what was judged: another release may carry the run on."""
+    try:
+        return contract.canonical_args(task["call"]["args"]) == task["call"]["args"]
+    except ValueError:  # pydantic's too
+        return False
 
 
 def _seconds(contract: Contract, task: ActTask, port: Port) -> float:
@@ -68,8 +86,13 @@ def _error(said: str) -> str:
     return f"ERROR: {said}"
 
 
+def _where(task: ActTask, port: Port) -> _Where:
+    return {"thread_id": port.place.thread_id, "run_id": task["run_id"], "step": task["step"]}
+
+
 async def _read(contract: Contract, task: ActTask, port: Port) -> _Came:
-    effect = Effect(key=_place(task, port), run_id=task["run_id"], thread_id=port.place.thread_id)
+    where = _where(task, port)
+    effect = Effect(key=place_of_call(task["call"], **where), run_id=task["run_id"], thread_id=port.place.thread_id)
     try:
         value = await port.tool(contract, task["call"]["args"], effect, _seconds(contract, task, port))
         return _Came(Outcome.DONE, to_text(value))
@@ -77,27 +100,6 @@ async def _read(contract: Contract, task: ActTask, port: Port) -> _Came:
         raise
     except Exception as error:  # noqa: BLE001 -- whatever a tool raises, the model reads it
         return _Came(Outcome.ERROR, _error(safe_str(error)))
-
-
-def _place(task: ActTask, port: Port) -> str:
-    """Name the call by its place: the same when the step is repeated, another when it is put on the table anew."""
-    call = task["call"]
-    return digest(port.place.thread_id, task["run_id"], task["step"], call["ordinal"], call["attempt"])
-
-
-def _request(contract: Contract, task: ActTask, port: Port) -> ClaimRequest:
-    own = contract.effect_key(task["call"]["args"])
-    key = own or _place(task, port)
-    return ClaimRequest(
-        id=digest("effect", key),
-        key=key,
-        digest=call_digest(task["call"]),
-        tool=contract.name,
-        run_id=task["run_id"],
-        thread_id=port.place.thread_id,
-        repeatable=contract.effect is EffectKind.IDEMPOTENT,
-        own_key=bool(own),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,10 @@ class _Work:
 async def _effect(contract: Contract, task: ActTask, port: Port) -> _Came:
     """Claim, run, settle; or answer with what the ledger knows."""
     ledger = await port.ledger()
-    work = _Work(_request(contract, task, port), contract, task, port, ledger)
+    request = claim_of(contract, task["call"], **_where(task, port))
+    if task["call"]["branch"]:
+        request = claim_on_branch(request, task["call"], await port.ask(ledger, ledger.effects.find, request.id))
+    work = _Work(request, contract, task, port, ledger)
     reached(CrashPoint.BEFORE_CLAIM)
     claim = await port.ask(ledger, ledger.effects.claim, work.request)
     while claim.status is ClaimStatus.BUSY:
@@ -128,11 +133,15 @@ async def _effect(contract: Contract, task: ActTask, port: Port) -> _Came:
 
 
 async def _claimed(claim: Claim, work: _Work) -> _Came:
+    if claim.effect is not None and claim.effect.id != work.request.id:  # an earlier one, of the very same call
+        if claim.status is ClaimStatus.UNKNOWN and claim.effect.run_id == work.request.run_id:
+            return _Came(Outcome.NOT_RUN, "not run: the same call was begun, and nobody knows yet whether it happened")
+        work = replace(work, request=replace(work.request, id=claim.effect.id, key=claim.effect.key))
     match claim.status:
         case ClaimStatus.MINE:
             return await _run(_row(claim), work)
         case ClaimStatus.DONE:
-            return _Came(Outcome.DONE, _stored(_row(claim), work.request))
+            return _Came(Outcome.DONE, _stored(_row(claim), work))
         case ClaimStatus.FAILED:
             return _Came(Outcome.ERROR, _error(str(claim.result)))
         case ClaimStatus.CANCELLED:
@@ -150,12 +159,14 @@ def _row(claim: Claim) -> EffectRow:
     return claim.effect
 
 
-def _stored(row: EffectRow, request: ClaimRequest) -> str:
-    """Return a stored result; one of another run says so, lest the model take it for new."""
-    if row.run_id == request.run_id:
+def _stored(row: EffectRow, work: _Work) -> str:
+    """Return a stored result; one of another run or branch says so, lest it be taken for new."""
+    is_here = row.run_id == work.request.run_id
+    if is_here and not work.task["call"]["branch"]:
         return str(row.result)
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(row.ended_at or row.began_at))
-    return f"already done on {when} in run {row.run_id}: {row.result}"
+    where = "on another branch of this thread" if is_here else f"in run {row.run_id}"
+    return f"already done on {when} {where}: {row.result}"
 
 
 def _handle(row: EffectRow) -> Effect:
@@ -188,7 +199,7 @@ async def _run(row: EffectRow, work: _Work) -> _Came:
 
 async def _settle(row: EffectRow, status: EffectStatus, text: str, work: _Work) -> _Came:
     """Settle, and answer with what counts: another may have said before what became of the effect."""
-    counts = await work.port.ask(work.ledger, work.ledger.effects.settle, row, status, text)
+    counts = await work.port.ask(work.ledger, work.ledger.settle, row, status, text)
     if counts.status == EffectStatus.DONE:
         return _Came(Outcome.DONE, str(counts.result))
     if counts.status == EffectStatus.FAILED:
@@ -239,9 +250,10 @@ async def _verified(row: EffectRow, work: _Work) -> Happened | NotHappened | Non
     if verify is None:
         return None
     try:
-        return await work.port.blocking(verify, _handle(row), work.args)
+        found: object = await work.port.within(work.contract.timeout, lambda: verify(_handle(row), work.args))
     except Exception:  # noqa: BLE001 -- then a person is asked
         return None
+    return found if isinstance(found, Happened | NotHappened) else None
 
 
 async def _resolve(row: EffectRow, status: EffectStatus, text: str, work: _Work) -> _Came:

@@ -12,7 +12,7 @@ from typing import Any, assert_never
 from langchain_core.messages import HumanMessage
 from langgraph.types import interrupt
 
-from loopwright.policy import calls_are_used_up, limit_met, over_limit, refuse_call
+from loopwright.policy import calls_are_used_up, limit_met, over_limit
 from loopwright.state import (
     AgentState,
     Call,
@@ -24,21 +24,20 @@ from loopwright.state import (
     Refused,
     RunRecord,
     StopReason,
-    ThreadRecord,
     UsageRecord,
     Verdict,
+    add_run,
     add_seconds,
-    add_tool_call,
     instant_result,
     last_text,
     load_decision,
     new_call,
 )
 
-from .judging import judge
+from .judging import ask_anew, judge
 from .port import Port
-from .questions import approval_id, payload_of, question_of
-from .screening import screen_call
+from .questions import LEFT_UNKNOWN, approval_id, payload_of, question_of
+from .screening import admit, screen_call
 
 MAX_MALFORMED = 3
 """So many unusable replies in a row end the run."""
@@ -102,26 +101,17 @@ async def _screen(state: AgentState, port: Port) -> dict[str, Any]:
     turn: list[Call] = []
     for ordinal, asked in enumerate(decision.calls):
         call: Call = new_call(asked.id, asked.name, asked.args, ordinal=ordinal, thought=decision.thought)
-        if asked.error:
-            call = {**call, "why": asked.error, "by": "the schema"}
-        else:
-            call, usage = _admit(screen_call(call, state, port.spec), usage, port)
-        turn.append(_with_question(call, Question.APPROVAL, state, port) if call["verdict"] == Verdict.ASK else call)
+        call = {**call, "why": asked.error, "by": "the schema"} if asked.error else screen_call(call, state, port.spec)
+        if call["verdict"] == Verdict.ASK:
+            call = _with_question(call, Question.APPROVAL, state, port)
+        call, usage = admit(call, usage, port.spec.limits)
+        turn.append(call)
     if any(call["verdict"] == Verdict.NOT_RUN for call in turn) and calls_are_used_up(port.spec.limits, usage):
         run = {**run, "stop": StopReason.MAX_TOOL_CALLS}
     if _nobody_to_ask(turn):
         run = {**run, "stop": StopReason.DENIED}
-    await _open_questions(turn, run, port)
+    turn = await _open_questions(turn, state, port)
     return {"decision": None, "turn": turn, "run": run, "usage": add_seconds(usage, port.elapsed())}
-
-
-def _admit(call: Call, usage: UsageRecord, port: Port) -> tuple[Call, UsageRecord]:
-    """Count a call that may run, or be asked about, if it still fits; calls are admitted in their order."""
-    if call["verdict"] not in (Verdict.ALLOW, Verdict.ASK):
-        return call, usage
-    if why := refuse_call(port.spec.limits, usage, call["name"]):
-        return {**call, "verdict": Verdict.NOT_RUN, "why": why, "by": "the limits"}, usage
-    return call, add_tool_call(usage, call["name"])
 
 
 _NOBODY = "it would have to be asked about, and a run without a checkpointer has nobody to ask"
@@ -143,12 +133,20 @@ def _with_question(call: Call, question: Question, state: AgentState, port: Port
     return {**asked, "approval": number}
 
 
-async def _open_questions(turn: list[Call], run: RunRecord, port: Port) -> None:
-    """Write the turn's questions into the ledger, in one transaction; the run waits from then on."""
-    questions = [question_of(call, run["id"]) for call in turn if call["verdict"] == Verdict.ASK]
-    if questions:
-        ledger = await port.ledger()
-        await port.ask(ledger, ledger.approvals.open, run["id"], port.place.thread_id, questions)
+async def _open_questions(turn: list[Call], state: AgentState, port: Port) -> list[Call]:
+    """Write the turn's questions into the ledger, in one transaction; the run waits from then on.
+
+    Returns the turn as it is asked about: after a fork, what was decided on another branch is a question of its own.
+    """
+    asked = [call["approval"] for call in turn if call["verdict"] == Verdict.ASK]
+    if not asked:
+        return turn
+    ledger, run_id = await port.ledger(), state["run"]["id"]
+    standing = await port.ask(ledger, ledger.approvals.standing, asked)
+    turn = ask_anew(turn, standing, port.place.checkpoint_id, state, port)
+    questions = [question_of(call, run_id) for call in turn if call["verdict"] == Verdict.ASK]
+    await port.ask(ledger, ledger.ask, run_id, port.place.thread_id, questions)
+    return turn
 
 
 def _nobody_to_ask(turn: list[Call]) -> bool:
@@ -159,7 +157,8 @@ def _ask(state: AgentState, port: Port) -> dict[str, Any]:
     """Pause until somebody resumes. Nothing before `interrupt` has an effect, and nothing after it can raise."""
     call = next(call for call in state["turn"] if call["verdict"] == Verdict.ASK)
     value = interrupt(payload_of(call, state["run"]["id"]))
-    return {"answers": [{"approval": call["approval"], "value": value, "by": port.place.user}]}
+    at = port.place.checkpoint_id
+    return {"answers": [{"call": call["id"], "value": value, "by": port.place.user, "at": at}]}
 
 
 async def _open_outcomes(state: AgentState, port: Port) -> dict[str, Any]:
@@ -170,15 +169,14 @@ async def _open_outcomes(state: AgentState, port: Port) -> dict[str, Any]:
         _with_question(call, Question.OUTCOME, state, port) if call["verdict"] == Verdict.UNKNOWN else call
         for call in state["turn"]
     ]
-    await _open_questions(turn, state["run"], port)
+    turn = await _open_questions(turn, state, port)
     return _timed({"turn": turn}, state, port)
 
 
 def _left_unknown(state: AgentState) -> dict[str, Any]:
     """Without anybody to ask, tell the model not to repeat the call, and end the run."""
-    text = "ERROR: it was begun, and nobody knows whether it happened; do not repeat it"
     turn = [
-        {**call, "verdict": Verdict.NOT_RUN, "result": instant_result(call["id"], Outcome.UNKNOWN, text)}
+        {**call, "verdict": Verdict.NOT_RUN, "result": instant_result(call["id"], Outcome.UNKNOWN, LEFT_UNKNOWN)}
         if call["verdict"] == Verdict.UNKNOWN
         else call
         for call in state["turn"]
@@ -235,25 +233,18 @@ async def _end(run: RunRecord, state: AgentState, port: Port) -> dict[str, Any]:
     """Write the run's end into the state, and into the ledger.
 
     A run that `Runs` drives is ended in the ledger by `Runs`, once this checkpoint is stored: in the other order a
-    crash in between would leave a run that the ledger takes for ended, without its answer.
+    crash in between would leave a run that the ledger takes for ended, without its answer. Of a run without a saver
+    nothing is kept: the ledger in memory lives as long as the agent, and would only grow.
     """
     usage = add_seconds(state["usage"], port.elapsed())
-    if not port.place.run_id:
+    if not port.place.has_saver:
+        ledger = await port.ledger()
+        await port.ask(ledger, ledger.forget, run["id"])
+    elif not port.place.run_id:
         ledger = await port.ledger()
         cost, thread = usage["cost_nano"], port.place.thread_id
         await port.ask(ledger, ledger.end_run, run["id"], StopReason(run["reason"]), thread_id=thread, cost_nano=cost)
-    return {"run": run, "usage": usage, "thread": _totals(state["thread"], usage), "decision": None, "turn": []}
-
-
-def _totals(thread: ThreadRecord, usage: UsageRecord) -> ThreadRecord:
-    return {
-        **thread,
-        "runs": thread["runs"] + 1,
-        "steps": thread["steps"] + usage["steps"],
-        "tool_calls": thread["tool_calls"] + usage["tool_calls"],
-        "tokens": thread["tokens"] + usage["input_tokens"] + usage["output_tokens"],
-        "cost_nano": thread["cost_nano"] + usage["cost_nano"],
-    }
+    return {"run": run, "usage": usage, "thread": add_run(state["thread"], usage), "decision": None, "turn": []}
 
 
 def _timed(update: dict[str, Any], state: AgentState, port: Port) -> dict[str, Any]:

@@ -13,18 +13,21 @@ from loopwright.state import (
     AgentState,
     Answer,
     Call,
+    Limits,
     Outcome,
     Question,
     RunStatus,
     StopReason,
+    UsageRecord,
     Verdict,
     excerpt,
     instant_result,
+    remove_tool_call,
 )
 
 from .port import Port
-from .questions import WAKE, approval_id, parse_answer, question_of
-from .screening import edited_call, refuse_decision, screen_call
+from .questions import LEFT_UNKNOWN, WAKE, approval_id, parse_answer, question_of
+from .screening import admit, call_digest, edited_call, refuse_decision, screen_call
 
 
 async def judge(state: AgentState, port: Port) -> dict[str, Any]:
@@ -34,42 +37,108 @@ async def judge(state: AgentState, port: Port) -> dict[str, Any]:
     there, by whoever is authenticated; one that is no decision leaves the question open, with `error` set.
     """
     ledger = await port.ledger()
-    asked = {call["approval"]: call for call in state["turn"] if call["verdict"] == Verdict.ASK}
-    standing = await port.ask(ledger, ledger.approvals.standing, list(asked))
-    if len(standing) < len(asked):
-        await _ensure_open(list(asked.values()), state, port, ledger)
+    pause = next((answer["at"] for answer in state.get("answers") or ()), "")
+    table = await _on_this_branch(state, pause, port, ledger)
+    asked = [call for call in table if call["verdict"] == Verdict.ASK]
     errors: dict[str, str] = {}
     for answer in state.get("answers") or ():
-        call = asked.get(answer["approval"])
+        call = next((call for call in asked if answer["call"] == call["id"]), None)
         if call is not None and answer["value"] != WAKE:
-            errors[answer["approval"]] = await _record(call, answer, state, port, ledger)
-    standing = await port.ask(ledger, ledger.approvals.standing, list(asked))
+            errors[call["approval"]] = await _record(call, answer, state, port, ledger)
+    standing = await port.ask(ledger, ledger.approvals.use, [call["approval"] for call in asked], pause)
     turn = [
         _judged(call, standing.get(call["approval"]), errors.get(call["approval"], ""), state, port)
         if call["verdict"] == Verdict.ASK
         else call
-        for call in state["turn"]
+        for call in table
     ]
-    fresh = [call for call in turn if call["verdict"] == Verdict.ASK and call["approval"] not in asked]
+    fresh = [call for call in turn if call["verdict"] == Verdict.ASK and call["approval"] not in standing]
     if fresh:
         await _ensure_open(fresh, state, port, ledger)
+    turn = _without_rejected_twins(turn)
     if not any(call["verdict"] == Verdict.ASK for call in turn):
         await port.ask(ledger, ledger.runs.set_status, state["run"]["id"], RunStatus.RUNNING)
-    return {"turn": turn, "run": _run_after(state, standing)}
+    run = state["run"]
+    if by := _cancelled_by(standing):
+        run = {**run, "stop": StopReason.CANCELLED, "cancelled_by": by}
+        turn = [_cancelled(call, by) if _is_to_run(call) else call for call in turn]
+    turn, usage = _recount(state["turn"], turn, state["usage"], port.spec.limits)
+    return {"turn": turn, "run": run, "usage": usage}
 
 
-def _run_after(state: AgentState, standing: Mapping[str, Approval]) -> Mapping[str, Any]:
-    """Note in the run that somebody cancelled it, instead of answering."""
-    for approval in standing.values():
-        if approval.decision and approval.decision["type"] == CANCEL:
-            return {**state["run"], "stop": StopReason.CANCELLED, "cancelled_by": approval.decided_by}
-    return state["run"]
+async def _on_this_branch(state: AgentState, pause: str, port: Port, ledger: Ledger) -> list[Call]:
+    """Return the turn with questions that can still be decided here; a ledger that does not know them learns of them.
+
+    A thread that was forked from before a decision asks anew: what was decided counts on the branch that took it.
+    """
+    asked = [call["approval"] for call in state["turn"] if call["verdict"] == Verdict.ASK]
+    standing = await port.ask(ledger, ledger.approvals.standing, asked)
+    table = ask_anew(state["turn"], standing, pause, state, port)
+    if table != state["turn"] or len(standing) < len(asked):
+        await _ensure_open([call for call in table if call["verdict"] == Verdict.ASK], state, port, ledger)
+    return table
+
+
+def ask_anew(
+    turn: list[Call], standing: Mapping[str, Approval], place: str, state: AgentState, port: Port
+) -> list[Call]:
+    """Return the turn with a question of its own for each call whose decision another branch of the thread took.
+
+    Args:
+        turn: The calls on the table.
+        standing: What the ledger knows of their questions.
+        place: The checkpoint that the branch is named by; what it took itself still counts.
+        state: For what the new question is bound to.
+        port: Likewise.
+    """
+    taken = {approval.id for approval in standing.values() if approval.used_at not in ("", place)}
+    return [_branched(call, place, state, port) if call["approval"] in taken else call for call in turn]
+
+
+def _branched(call: Call, pause: str, state: AgentState, port: Port) -> Call:
+    said = "it was decided on another branch of this thread; here it is asked anew"
+    return _with_approval({**call, "branch": pause, "error": said}, state, port)
+
+
+def _recount(
+    before: list[Call], turn: list[Call], usage: UsageRecord, limits: Limits
+) -> tuple[list[Call], UsageRecord]:
+    """Give back what was counted for calls that will not run after all, and count an edited call under its own tool."""
+    counted: list[Call] = []
+    for old, new in zip(before, turn, strict=True):
+        is_counted = old["verdict"] in (Verdict.ASK, Verdict.ALLOW) and old["question"] != Question.OUTCOME
+        is_other = new["verdict"] != Verdict.ALLOW or new["name"] != old["name"]
+        call = new
+        if is_counted and is_other and new["verdict"] != Verdict.ASK:
+            call, usage = admit(new, remove_tool_call(usage, old["name"]), limits)
+        counted.append(call)
+    return counted, usage
+
+
+def _without_rejected_twins(turn: list[Call]) -> list[Call]:
+    """An edit cannot make a call run that a person has rejected in the same turn."""
+    rejected = {call_digest(call): call["why"] for call in turn if call["verdict"] == Verdict.DENY and call["approval"]}
+    return [
+        {**call, "verdict": Verdict.DENY, "why": f"{rejected[call_digest(call)]} (the same call was refused before)"}
+        if call.get("proposed") and _is_to_run(call) and call_digest(call) in rejected
+        else call
+        for call in turn
+    ]
+
+
+def _is_to_run(call: Call) -> bool:
+    return call["verdict"] == Verdict.ALLOW and not call.get("result")
+
+
+def _cancelled_by(standing: Mapping[str, Approval]) -> str:
+    """Return who cancelled the run, instead of answering; empty when nobody did."""
+    return next((a.decided_by for a in standing.values() if a.decision and a.decision["type"] == CANCEL), "")
 
 
 async def _ensure_open(calls: list[Call], state: AgentState, port: Port, ledger: Ledger) -> None:
     """Teach the questions to a ledger that does not know them, such as a new one beside an old saver."""
     questions = [question_of(call, state["run"]["id"]) for call in calls]
-    await port.ask(ledger, ledger.approvals.open, state["run"]["id"], port.place.thread_id, questions)
+    await port.ask(ledger, ledger.ask, state["run"]["id"], port.place.thread_id, questions)
 
 
 async def _record(call: Call, answer: Answer, state: AgentState, port: Port, ledger: Ledger) -> str:
@@ -93,7 +162,7 @@ def _judged(call: Call, approval: Approval | None, error: str, state: AgentState
     decided: Call = {**call, "by": by}
     match decision["type"]:
         case "approve":
-            return {**decided, "verdict": Verdict.ALLOW, "why": f"approved by {by}"}
+            return _approved(decided, by, state, port)
         case "edit":
             return _edited(decided, decision, by, state, port)
         case "respond":
@@ -105,7 +174,18 @@ def _judged(call: Call, approval: Approval | None, error: str, state: AgentState
         case type_ if type_ == EXPIRE:
             return {**decided, "verdict": Verdict.DENY, "why": "not run: nobody approved it in time"}
         case _:
-            return {**decided, "verdict": Verdict.NOT_RUN, "why": f"not run: cancelled by {by}"}
+            return _cancelled(decided, by)
+
+
+def _approved(call: Call, by: str, state: AgentState, port: Port) -> Call:
+    """Let the call run, if the question still names this very one: the tool, its schema and the arguments."""
+    if call["name"] in port.spec.tools and _with_approval(call, state, port)["approval"] == call["approval"]:
+        return {**call, "verdict": Verdict.ALLOW, "why": f"approved by {by}"}
+    return {
+        **call,
+        "verdict": Verdict.NOT_RUN,
+        "why": "not run: the tool is gone, or has changed since it was asked about",
+    }
 
 
 def _edited(call: Call, decision: Mapping[str, Any], by: str, state: AgentState, port: Port) -> Call:
@@ -120,6 +200,13 @@ def _answered(call: Call, text: str, by: str) -> Call:
     outcome = Outcome.DONE if call["question"] == Question.OUTCOME else Outcome.ANSWERED
     result = instant_result(call["id"], outcome, text)
     return {**call, "verdict": Verdict.ANSWERED, "why": f"answered by {by}", "result": result}
+
+
+def _cancelled(call: Call, by: str) -> Call:
+    cancelled: Call = {**call, "verdict": Verdict.NOT_RUN, "why": f"not run: cancelled by {by}"}
+    if call["question"] == Question.OUTCOME:
+        return {**cancelled, "result": instant_result(call["id"], Outcome.UNKNOWN, LEFT_UNKNOWN)}
+    return cancelled
 
 
 def _rejected(call: Call, reason: str, by: str) -> Call:
@@ -137,12 +224,15 @@ def _anew(call: Call, state: AgentState, port: Port) -> Call:
     screened = screen_call(fresh, state, port.spec)
     if screened["verdict"] != Verdict.ASK:
         return screened
-    contract = port.spec.tools[call["name"]]
+    return _with_approval(screened, state, port)
+
+
+def _with_approval(call: Call, state: AgentState, port: Port) -> Call:
     number = approval_id(
-        screened,
-        schema=contract.schema.model_json_schema(),
+        call,
+        schema=port.spec.tools[call["name"]].schema.model_json_schema(),
         thread_id=port.place.thread_id,
         run_id=state["run"]["id"],
         step=state["usage"]["steps"],
     )
-    return {**screened, "approval": number}
+    return {**call, "approval": number}

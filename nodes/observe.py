@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from loopwright.checkpoints import EffectStatus, Ledger
+from loopwright.checkpoints import EffectRow, EffectStatus, Ledger
 from loopwright.errors import ThreadNotFound, VersionUnsupported
 from loopwright.policy import next_window
 from loopwright.state import (
     SCHEMA_VERSION,
     AgentState,
     Call,
+    CallTools,
     Outcome,
     Result,
     RunRecord,
@@ -23,20 +24,29 @@ from loopwright.state import (
     ThreadRecord,
     TrailEntry,
     Verdict,
+    add_run,
     add_seconds,
     current_run,
     current_thread,
     digest,
     excerpt,
     instant_result,
+    load_decision,
+    new_call,
     no_usage,
+    storable,
+    storable_data,
 )
 from loopwright.tools import mark_untrusted
 
+from .claims import claim_of
 from .port import Port
+from .questions import LEFT_UNKNOWN
 from .screening import call_digest
 
 TASK_CHARACTERS = 200
+NUDGE = "nudge-"
+"""Begins the ids of messages that the guard writes in the user's place; they are no tasks."""
 PLAIN_INVOKE = "(invoke)"
 """In the ledger, the agent of a run that its caller drives: nobody else may carry it on."""
 SUPERSEDED = "not run: superseded by a newer message"
@@ -50,6 +60,8 @@ _OUTCOMES = {
     Verdict.UNKNOWN: Outcome.UNKNOWN,
 }
 
+_OPEN = (Verdict.ALLOW, Verdict.ASK, Verdict.UNKNOWN)
+"""Calls with these verdicts would have gone on, had no newer message come in between."""
 _NEVER_BEGUN = (Outcome.INVALID, Outcome.DENIED, Outcome.REJECTED, Outcome.NOT_RUN)
 """Their tool messages are marked `executed: False`, so that nobody counts them as calls of the tool."""
 
@@ -59,7 +71,26 @@ async def observe(state: AgentState, port: Port) -> dict[str, Any]:
     task = _new_task(state)
     if task is not None:
         return await _take_in(task, state, port)
+    if _is_broken_off(state):
+        return await _take_up(state, port)
     return _bring_in(state, port)
+
+
+def _is_broken_off(state: AgentState) -> bool:
+    """Tell whether calls on the table were to go on, and an input without a new task came in between."""
+    back = {result["call_id"] for result in state.get("results") or ()}
+    return any(
+        call["verdict"] in (Verdict.ALLOW, Verdict.ASK) and not call.get("result") and call["id"] not in back
+        for call in state["turn"]
+    )
+
+
+async def _take_up(state: AgentState, port: Port) -> dict[str, Any]:
+    """Carry the run on after such an input: what was begun is told as the ledger knows it, the rest does not run."""
+    ledger = await port.ledger()
+    closed = await _close_turn(state, port, ledger)
+    await port.ask(ledger, ledger.runs.set_status, state["run"]["id"], RunStatus.RUNNING)
+    return {**closed, "turn": [], "usage": add_seconds(state["usage"], port.elapsed())}
 
 
 def _new_task(state: AgentState) -> HumanMessage | None:
@@ -71,7 +102,8 @@ def _new_task(state: AgentState) -> HumanMessage | None:
     messages = state.get("messages") or []
     last = messages[-1] if messages else None
     run = current_run(state)
-    if isinstance(last, HumanMessage) and (run is None or run["task_id"] != last.id):
+    is_task = isinstance(last, HumanMessage) and not str(last.id).startswith(NUDGE)
+    if isinstance(last, HumanMessage) and is_task and (run is None or run["task_id"] != last.id):
         return last
     if not state.get("turn"):
         text = "there is no task on this thread: the newest message is not a user's; start with a user message"
@@ -87,10 +119,13 @@ async def _take_in(task: HumanMessage, state: AgentState, port: Port) -> dict[st
         raise VersionUnsupported(text, found=thread["version"], known=SCHEMA_VERSION)
     ledger = await port.ledger()
     closed = await _close_turn(state, port, ledger)
+    before = current_run(state)
+    if before is not None and not RunStatus(before["status"]).is_final:
+        thread = add_run(thread, state["usage"])
     run = RunRecord(
-        id=_run_id(port),
+        id=await _run_id(task, port, ledger),
         task_id=str(task.id),
-        task=excerpt(task.text, TASK_CHARACTERS),
+        task=excerpt(storable(task.text), TASK_CHARACTERS),
         began=ledger.clock(),
         status=RunStatus.RUNNING,
         reason="",
@@ -101,17 +136,41 @@ async def _take_in(task: HumanMessage, state: AgentState, port: Port) -> dict[st
     await port.ask(ledger, ledger.runs.begin, run["id"], **begin)
     usage = add_seconds(no_usage(), port.elapsed())
     window: dict[str, list[Any]] = {}
+    told: list[AnyMessage] = closed.get("messages", [])
+    closed["messages"] = [*told, *_answers_to_strays([*state["messages"], *told])]
+    if task.text != storable(task.text):
+        cleaned = task.model_copy(update={"content": storable_data(task.content)})
+        closed["messages"].append(cleaned)
     return {**closed, "run": run, "usage": usage, "thread": {**thread, "window": window}, "decision": None, "turn": []}
 
 
-def _run_id(port: Port) -> str:
-    """Name the run by the thread and the checkpoint where its task came in: a re-run finds the same."""
+async def _run_id(task: HumanMessage, port: Port, ledger: Ledger) -> str:
+    """Name the run by its thread and its message: whoever takes the task in again, on a fork too, finds the same.
+
+    A thread id that is used again after its deletion can bring the same message ids: then the ledger knows a run of
+    that name that has ended, and this one is named by its checkpoint besides.
+    """
     place = port.place
     if place.run_id:
         return place.run_id
     if not (place.thread_id and place.has_saver):
         return uuid.uuid4().hex
-    return digest("run", place.thread_id, place.checkpoint_id)
+    name = digest("run", place.thread_id, task.id)
+    known = await port.ask(ledger, ledger.runs.find, name)
+    is_reused = known is not None and known.is_final and not place.is_fork
+    return digest(name, place.checkpoint_id) if is_reused else name
+
+
+def _answers_to_strays(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
+    """Answer calls that came with the caller's own history and have no result; a provider would refuse it as it is."""
+    answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+    return [
+        ToolMessage("not run: it came without a result", tool_call_id=call["id"], name=call["name"], status="error")
+        for message in messages
+        if isinstance(message, AIMessage)
+        for call in message.tool_calls
+        if call["id"] and call["id"] not in answered
+    ]
 
 
 def _new_thread() -> ThreadRecord:
@@ -123,23 +182,49 @@ async def _close_turn(state: AgentState, port: Port, ledger: Ledger) -> dict[str
 
     What had been begun is told as the ledger knows it; its questions are withdrawn.
     """
-    turn = state.get("turn") or []
+    turn = state.get("turn") or _unscreened(state)
     if not turn:
         return {}
     await port.ask(ledger, ledger.approvals.withdraw, state["run"]["id"], "a newer message")
-    begun = {row.digest: row for row in await port.ask(ledger, ledger.effects.of_run, state["run"]["id"])}
-    settled: list[Call] = []
-    for call in turn:
-        row = begun.get(call_digest(call)) if call["verdict"] in (Verdict.ALLOW, Verdict.UNKNOWN, Verdict.ASK) else None
-        if call.get("result") or row is None:
-            closed: Call = call if call.get("result") else {**call, "why": SUPERSEDED}
-        elif row.status == EffectStatus.DONE:
-            closed = {**call, "result": instant_result(call["id"], Outcome.DONE, str(row.result))}
-        else:
-            text = "ERROR: it was begun, and nobody knows whether it happened; do not repeat it"
-            closed = {**call, "result": instant_result(call["id"], Outcome.UNKNOWN, text)}
-        settled.append(closed)
-    return _told(settled, state, port)
+    rows = await port.ask(ledger, ledger.effects.of_run, state["run"]["id"])
+    begun = {row.id: row for row in rows}
+    return _told([_closed(call, begun.get(_effect_id(call, state, port))) for call in turn], state, port)
+
+
+def _unscreened(state: AgentState) -> list[Call]:
+    """Return the calls that the model had asked for, and that the guard has not seen yet."""
+    decision = state.get("decision")
+    asked = load_decision(decision) if decision else None
+    if not isinstance(asked, CallTools):
+        return []
+    calls = [
+        new_call(call.id, call.name, call.args, ordinal=ordinal, thought=asked.thought)
+        for ordinal, call in enumerate(asked.calls)
+    ]
+    return [{**call, "verdict": Verdict.NOT_RUN, "why": SUPERSEDED} for call in calls]
+
+
+def _effect_id(call: Call, state: AgentState, port: Port) -> str:
+    """Name the effect that the call may have begun; empty where it can have none."""
+    contract = port.spec.tools.get(call["name"])
+    if call.get("effect") or contract is None or contract.is_read or call["verdict"] != Verdict.ALLOW:
+        return call.get("effect", "")
+    place = port.place
+    step = state["usage"]["steps"]
+    return claim_of(contract, call, thread_id=place.thread_id, run_id=state["run"]["id"], step=step).id
+
+
+def _closed(call: Call, row: EffectRow | None) -> Call:
+    """Return the call with what became of it."""
+    if call.get("result"):
+        return call
+    if row is None:
+        return {**call, "why": SUPERSEDED} if call["verdict"] in _OPEN else call
+    if row.status == EffectStatus.DONE:
+        return {**call, "result": instant_result(call["id"], Outcome.DONE, str(row.result))}
+    if row.status == EffectStatus.FAILED:
+        return {**call, "result": instant_result(call["id"], Outcome.ERROR, f"ERROR: {row.result}")}
+    return {**call, "result": instant_result(call["id"], Outcome.UNKNOWN, LEFT_UNKNOWN)}
 
 
 def _bring_in(state: AgentState, port: Port) -> dict[str, Any]:
@@ -150,7 +235,8 @@ def _bring_in(state: AgentState, port: Port) -> dict[str, Any]:
     if any(call["verdict"] == Verdict.UNKNOWN for call in turn):
         return {"turn": turn, "usage": usage}
     told = _told(turn, state, port)
-    window = next_window(state["thread"]["window"], ((call_digest(call), digest(_text(call))) for call in turn))
+    seen = ((entry["digest"], digest(_text(call))) for entry, call in zip(told["trail"], turn, strict=True))
+    window = next_window(state["thread"]["window"], seen)
     update: dict[str, Any] = {**told, "turn": [], "usage": usage, "thread": {**state["thread"], "window": window}}
     over = _handed_over(turn, port)
     return {**update, "run": {**state["run"], "stop": StopReason.ESCALATED, "answer": over}} if over else update

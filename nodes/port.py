@@ -14,7 +14,7 @@ from langchain_core.messages import AnyMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph._internal._constants import CONFIG_KEY_CHECKPOINTER
 
-from loopwright.checkpoints import Ledger
+from loopwright.checkpoints import FORK_KEY, Ledger
 from loopwright.state import to_plain
 from loopwright.tools import Contract, Effect, acall_within, await_within, call_within
 
@@ -43,6 +43,8 @@ class Place:
     """Whether a run can pause: there is something to resume from."""
     run_id: str
     """The run that `Runs` drives; empty for a plain invoke."""
+    is_fork: bool
+    """Whether the caller named a checkpoint to go on from."""
 
 
 def place_of(config: RunnableConfig) -> Place:
@@ -57,6 +59,7 @@ def place_of(config: RunnableConfig) -> Place:
         user=str(user),
         has_saver=bool(given.get(CONFIG_KEY_CHECKPOINTER)),
         run_id=str(given.get(RUN_ID_KEY) or ""),
+        is_fork=bool(given.get(FORK_KEY)),
     )
 
 
@@ -112,6 +115,14 @@ class Port(ABC):
         """
 
     @abstractmethod
+    async def within(self, seconds: float, function: Callable[[], T]) -> T:
+        """Call what blocks, and give up waiting for it after `seconds`.
+
+        Raises:
+            OutOfTime: If it was not over in time.
+        """
+
+    @abstractmethod
     async def sleep(self, seconds: float) -> None:
         """Wait."""
 
@@ -132,6 +143,10 @@ class BlockingPort(Port):
     async def tool(self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float) -> Any:
         """Call the tool in a thread."""
         return call_within(min(seconds, FOREVER), lambda: contract.run(args, effect))
+
+    async def within(self, seconds: float, function: Callable[[], T]) -> T:
+        """Call it in a thread."""
+        return call_within(min(seconds, FOREVER), function)
 
     async def sleep(self, seconds: float) -> None:
         """Block."""
@@ -162,6 +177,10 @@ class AsyncPort(Port):
         if arun is None:
             return await acall_within(seconds, lambda: contract.run(args, effect))
         return await await_within(seconds, lambda: arun(args, effect))
+
+    async def within(self, seconds: float, function: Callable[[], T]) -> T:
+        """Call it in a thread, without blocking the loop."""
+        return await acall_within(seconds, function)
 
     async def sleep(self, seconds: float) -> None:
         """Give the loop to others."""

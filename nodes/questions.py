@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from pydantic_core import to_jsonable_python
+
 from loopwright.checkpoints import NewApproval
 from loopwright.state import Call, Question, digest
 
 APPROVAL_DECISIONS = ("approve", "edit", "reject", "respond")
 OUTCOME_DECISIONS = ("respond", "reject")
+LEFT_UNKNOWN = "ERROR: it was begun, and nobody knows whether it happened; do not repeat it"
+"""What the model reads of a call whose outcome nobody will be asked about any more."""
 WAKE = {"type": "wake"}
 """What a resume carries when the decision stands in the ledger."""
 
@@ -18,7 +22,7 @@ _SYNONYMS = {"accept": "approve", "ignore": "reject", "response": "respond"}
 
 def approval_id(call: Call, *, schema: object, thread_id: str, run_id: str, step: int) -> str:
     """Return the digest that binds an approval to exactly this call."""
-    place = [thread_id, run_id, step, call["ordinal"], call["attempt"], call["question"]]
+    place = [thread_id, run_id, step, call["ordinal"], call["attempt"], call["branch"], call["question"]]
     return digest(call["name"], schema, call["args"], place, call["effect"])
 
 
@@ -111,7 +115,7 @@ def _parse_edit(given: Mapping[str, Any]) -> dict[str, Any] | None:
     wrapped = named and isinstance(inner.get("args"), Mapping) and set(inner) <= {"args", "action", "name"}
     args = inner["args"] if wrapped else inner
     tool = (inner.get("action") or inner.get("name")) if wrapped else given.get("tool")
-    edited: dict[str, Any] = {"type": "edit", "args": dict(args)}
+    edited: dict[str, Any] = {"type": "edit", "args": to_jsonable_python(dict(args), fallback=repr)}
     return {**edited, "tool": tool} if isinstance(tool, str) and tool else edited
 
 

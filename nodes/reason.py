@@ -11,7 +11,7 @@ from langgraph.errors import GraphBubbleUp
 from loopwright.checkpoints import Attempt, Opened
 from loopwright.crash import CrashPoint, reached
 from loopwright.models import UNKNOWN_OUTPUT, estimate_input, hide_keys, read_reply, tokens_of
-from loopwright.policy import seconds_left
+from loopwright.policy import over_limit, seconds_left
 from loopwright.state import (
     AgentState,
     StopReason,
@@ -42,6 +42,9 @@ async def reason(state: AgentState, port: Port) -> dict[str, Any]:
     if opened.cancelled_by:
         stopped = {**run, "stop": StopReason.CANCELLED, "cancelled_by": opened.cancelled_by}
         return {"run": stopped, "usage": add_seconds(usage, port.elapsed())}
+    if opened.lost and (why := over_limit(port.spec.limits, usage)):
+        await _settle_nothing(run["id"], step, opened.number, port)
+        return _failed(state, usage, why, "", port)
     reached(CrashPoint.BEFORE_MODEL)
     try:
         reply = await port.model(sent, seconds_left(port.spec.limits, usage))
@@ -51,8 +54,7 @@ async def reason(state: AgentState, port: Port) -> dict[str, Any]:
         return _failed(state, add_attempt(usage, estimate, _cost(estimate, port)), StopReason.DEADLINE, "", port)
     except Exception as error:  # noqa: BLE001 -- whatever a client raises, the run ends with a status
         said = f"{type(error).__name__}: {excerpt(hide_keys(safe_str(error), port.spec.model), 500)}"
-        ledger = await port.ledger()
-        ledger.spend.settle(run["id"], step, opened.number, tokens=Tokens(0, 0), cost_nano=0)
+        await _settle_nothing(run["id"], step, opened.number, port)
         return _failed(state, add_attempt(usage, Tokens(0, 0), 0), StopReason.ERROR, said, port)
     reached(CrashPoint.AFTER_MODEL)
     return await _decided({**state, "usage": usage}, reply, estimate, opened.number, port)
@@ -70,6 +72,12 @@ async def _open(run_id: str, step: int, estimate: Tokens, port: Port) -> Opened:
     return await port.ask(ledger, ledger.spend.open, run_id, step, model=name, estimate=estimate, cost_nano=cost)
 
 
+async def _settle_nothing(run_id: str, step: int, attempt: int, port: Port) -> None:
+    """Note that an attempt brought nothing, and cost nothing."""
+    ledger = await port.ledger()
+    ledger.spend.settle(run_id, step, attempt, tokens=Tokens(0, 0), cost_nano=0)  # in memory: cannot block
+
+
 def _with_lost(usage: UsageRecord, lost: Sequence[Attempt]) -> UsageRecord:
     """Count attempts whose process died before their reply reached a checkpoint: they are spent."""
     for attempt in lost:
@@ -84,7 +92,8 @@ def _cost(tokens: Tokens, port: Port) -> int:
 async def _decided(state: AgentState, reply: BaseMessage, estimate: Tokens, attempt: int, port: Port) -> dict[str, Any]:
     """Turn a reply into the update: the message, the decision, and what it cost."""
     run, step = state["run"], state["usage"]["steps"] + 1
-    message, decision = read_reply(reply, f"{run['id']}/{step}")
+    taken = {message.id for message in state["messages"]}
+    message, decision = read_reply(reply, f"{run['id']}/{step}", taken)
     tokens = tokens_of(reply, estimate.input)
     cost = _cost(tokens, port)
     ledger = await port.ledger()

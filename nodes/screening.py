@@ -6,9 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import to_jsonable_python
 
-from loopwright.policy import ProposedCall, Screening, screen
-from loopwright.state import AgentState, Call, Outcome, PersonDecision, Verdict, digest, excerpt
+from loopwright.policy import ProposedCall, Screening, refuse_call, screen
+from loopwright.state import (
+    AgentState,
+    Call,
+    Limits,
+    Outcome,
+    PersonDecision,
+    UsageRecord,
+    Verdict,
+    add_tool_call,
+    digest,
+    excerpt,
+)
+from loopwright.tools import UnfitArguments
 
 from .questions import allowed_for
 from .spec import AgentSpec
@@ -24,9 +37,11 @@ def screen_call(call: Call, state: AgentState, spec: AgentSpec) -> Call:
         args = contract.canonical_args(call["args"])
     except ValidationError as error:
         return _invalid(call, f"invalid arguments for {call['name']}: {_explain(error)}")
+    except UnfitArguments as error:
+        return _invalid(call, str(error))
     except Exception as error:  # noqa: BLE001 -- a schema may hold validators of the user's own
         return _invalid(call, f"invalid arguments for {call['name']}: {type(error).__name__}")
-    checked: Call = {**call, "args": args}
+    checked: Call = {**call, "args": args, "changes": not contract.is_read}
     if refused := _refused_before(checked, state):
         return {**checked, "verdict": Verdict.DENY, "why": refused, "by": "the earlier decision"}
     seen = _screening(checked, contract.effect.value, state, spec)
@@ -52,6 +67,15 @@ def _screening(call: Call, effect: str, state: AgentState, spec: AgentSpec) -> S
     return screen(spec.rules, proposed)
 
 
+def admit(call: Call, usage: UsageRecord, limits: Limits) -> tuple[Call, UsageRecord]:
+    """Count a call that may run, or be asked about, if it still fits; calls are admitted in their order."""
+    if call["verdict"] not in (Verdict.ALLOW, Verdict.ASK):
+        return call, usage
+    if why := refuse_call(limits, usage, call["name"]):
+        return {**call, "verdict": Verdict.NOT_RUN, "why": why, "by": "the limits"}, usage
+    return call, add_tool_call(usage, call["name"])
+
+
 def call_digest(call: Call) -> str:
     """Return the digest over tool and canonical arguments: what makes two calls the same."""
     return digest(call["name"], call["args"])
@@ -59,9 +83,11 @@ def call_digest(call: Call) -> str:
 
 def _refused_before(call: Call, state: AgentState) -> str:
     """Say why a person already refused this very call in this run; empty when nobody did."""
-    same = call_digest(call)
-    for entry in state.get("trail") or ():
-        if entry["run"] == state["run"]["id"] and entry["digest"] == same and entry["outcome"] == Outcome.REJECTED:
+    rejected, run_id = Outcome.REJECTED.value, state["run"]["id"]
+    refused = [e for e in state.get("trail") or () if e["outcome"] == rejected and e["run"] == run_id]
+    same = call_digest(call) if refused else ""
+    for entry in refused:
+        if entry["digest"] == same:
             return f"{entry['why']} (the same call was refused before)"
     return ""
 
@@ -79,7 +105,7 @@ def normal_decision(call: Call, decision: PersonDecision) -> dict[str, Any]:
             return {"type": "approve"}
         case "edit":
             base = call["args"] if decision.args is None else decision.args
-            whole = {**base, **(decision.changes or {})}
+            whole: dict[str, Any] = to_jsonable_python({**base, **(decision.changes or {})}, fallback=repr)
             return {"type": "edit", "args": whole} | ({"tool": decision.tool} if decision.tool else {})
         case "reject" | "respond":
             return {"type": decision.type, "message": decision.message}
