@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from loopwright.checkpoints import Approval, EffectStatus
+from loopwright.checkpoints import Approval, EffectRow, EffectStatus
 from loopwright.errors import InvalidDecision
 from loopwright.nodes import normal_decision, parse_answer, refuse_decision
-from loopwright.state import CANCEL, AgentState, Call, Happened, NotHappened, PersonDecision, new_call
+from loopwright.state import (
+    CANCEL,
+    AgentState,
+    Call,
+    Happened,
+    NotHappened,
+    PersonDecision,
+    excerpt,
+    new_call,
+    storable,
+)
 from loopwright.tools import to_text
 
 from .driver import Driver
@@ -21,21 +31,21 @@ async def decide(driver: Driver, approval_id: str, decision: object, by: str) ->
     """Take a decision, if it is one that can be taken here and none was taken before; committed before this returns."""
     _check_name(by)
     approval = await driver.door.blocking(driver.ledger.approvals.get, approval_id)
+    row = await driver.own_row(approval.run_id)
     if approval.decision is None:
-        row = await driver.row(approval.run_id)
         state = await driver.state(row)
         call = _call_of(approval, state)
-        plain = _plain(call, decision)
+        plain = _plain(approval_id, call, decision)
         if wrong := refuse_decision(call, plain, state, driver.agent.spec):
             raise InvalidDecision(f"approval {approval_id}: {wrong}", approval_id=approval_id)
     else:
-        plain = _plain(_kept_call(approval), decision)
+        plain = _plain(approval_id, _kept_call(approval), decision)
     decided = await driver.door.blocking(driver.ledger.decide, approval_id, plain, by)
     return _receipt(decided.approval, accepted=decided.accepted)
 
 
 def _check_name(by: object) -> None:
-    if not isinstance(by, str) or not by.strip():
+    if not isinstance(by, str) or not by.strip() or by != storable(by):
         raise InvalidDecision("a decision needs a name: say by whom it is, by='ana'")
 
 
@@ -51,12 +61,13 @@ def _kept_call(approval: Approval) -> Call:
     return {**new_call("", approval.tool, approval.args), "question": approval.question, "approval": approval.id}
 
 
-def _plain(call: Call, decision: object) -> dict[str, Any]:
+def _plain(approval_id: str, call: Call, decision: object) -> dict[str, Any]:
     if isinstance(decision, PersonDecision):
         return normal_decision(call, decision)
     parsed = parse_answer(decision)
     if parsed is None:
-        raise InvalidDecision(f"{decision!r} is no decision; give {SHAPES}")
+        text = f"approval {approval_id}: {excerpt(repr(decision))} is no decision; give {SHAPES}"
+        raise InvalidDecision(text, approval_id=approval_id)
     return parsed
 
 
@@ -70,19 +81,29 @@ async def resolve(driver: Driver, effect_id: str, outcome: object, by: str) -> R
     _check_name(by)
     if not isinstance(outcome, Happened | NotHappened):
         raise InvalidDecision(f"{outcome!r} is no outcome; give happened(result) or not_happened()")
+    effect = await driver.door.blocking(driver.ledger.effects.get, effect_id)
+    await driver.own_row(effect.run_id)
     text = to_text(outcome.result) if isinstance(outcome, Happened) else "it did not happen"
     won, row = await driver.door.blocking(driver.ledger.resolve, effect_id, outcome, text, by)
     if not won and row.status in (EffectStatus.CLAIMED, EffectStatus.UNKNOWN):
         text = f"effect {effect_id} is being run right now, so its outcome is not unknown; wait until it settles"
         raise InvalidDecision(text, effect_id=effect_id)
     known = "happened" if row.status == EffectStatus.DONE else "not_happened"
-    return Receipt(row.run_id, won, {"type": known, "result": row.result}, by if won else row.owner, row.ended_at)
+    said_by = by if won else await driver.door.blocking(_settled_by, driver, row)
+    return Receipt(row.run_id, won, {"type": known, "result": row.result}, said_by, row.ended_at)
+
+
+def _settled_by(driver: Driver, effect: EffectRow) -> str:
+    """Return who said what became of an effect: the person who was asked, else the worker that ran it."""
+    asked = driver.ledger.approvals.of_run(effect.run_id)
+    people = [approval.decided_by for approval in asked if approval.effect_id == effect.id and approval.decision]
+    return people[-1] if people else effect.owner
 
 
 async def cancel(driver: Driver, run_id: str, by: str) -> Receipt:
     """Ask for a run's end, and withdraw its questions; committed before this returns."""
     _check_name(by)
-    row = await driver.row(run_id)
+    await driver.own_row(run_id)
     won = await driver.door.blocking(driver.ledger.cancel, run_id, by)
     row = await driver.row(run_id)
     decision = {"type": CANCEL} if row.cancel_by else {"type": row.status}

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Final, cast
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.graph import START
 from langgraph.types import Command, StateSnapshot
 
-from loopwright.checkpoints import Checkpoints, RunRow, check_thread_id
-from loopwright.errors import ConfigurationError, RunNotFound
-from loopwright.graphs import Agent, compile_agent
+from loopwright.checkpoints import ALL, Checkpoints, RunRow, check_thread_id
+from loopwright.errors import ConfigurationError, RunError, RunNotFound, ThreadMoved
+from loopwright.graphs import DEFAULT_NAME, Agent, compile_agent
 from loopwright.nodes import PLAIN_INVOKE, RUN_ID_KEY, WAKE
-from loopwright.state import AgentState, RunStatus, StopReason, Verdict, current_run, excerpt
+from loopwright.state import AgentState, RunStatus, StopReason, Verdict, current_run, excerpt, storable
 
 from .doors import Door
 from .results import Event, EventKind, RunResult, events_of, result_of
+
+logger = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 0.05
 """How often a waiting caller looks whether the worker that drives a run is done with it."""
@@ -39,12 +43,11 @@ class Driver:
         self.agent = compile_agent(agent.spec, checkpoints)
         self.ledger = checkpoints.ledger
         self.door = door
-        self.reference = reference or agent.spec.name
+        self.reference = reference or _default_reference(agent)
 
     async def start(self, message: str, thread_id: object, run_id: str) -> RunRow:
         """Note a run in the ledger; with an id that was used before, return the run that is there."""
-        if not message.strip():
-            raise ConfigurationError("the message is empty; say what the agent is to do")
+        message = _checked_message(message)
         thread = check_thread_id(thread_id)
         new_id = run_id or uuid.uuid4().hex
         await self.door.blocking(
@@ -73,6 +76,19 @@ class Driver:
             raise RunNotFound(text, run_id=run_id)
         return row
 
+    async def own_row(self, run_id: str) -> RunRow:
+        """Return the row of a run that this agent may decide about and drive.
+
+        Raises:
+            RunNotFound: If there is none.
+            RunError: If it is another agent's: its rules would be judged by these, its tools be run by these.
+        """
+        row = await self.row(run_id)
+        if row.agent not in (self.reference, PLAIN_INVOKE):
+            text = f"run {run_id} belongs to the agent {row.agent!r}, and this is {self.reference!r}; use that one, or "
+            raise RunError(text + "give both the same reference=", run_id=run_id, agent=row.agent)
+        return row
+
     def config(self, row: RunRow) -> RunnableConfig:
         """Return the config that drives a run."""
         return {"configurable": {"thread_id": row.thread_id, RUN_ID_KEY: row.id}}
@@ -85,12 +101,22 @@ class Driver:
     async def result(self, run_id: str) -> RunResult:
         """Return how a run stands."""
         row = await self.row(run_id)
-        open_ = await self.door.blocking(self.ledger.approvals.list_open, run_id)
+        open_ = await self.door.blocking(self.ledger.approvals.list_open, run_id, ALL)
         return result_of(row, await self.state(row), open_)
 
     async def drive(self, run_id: str) -> AsyncGenerator[Event]:
-        """Drive a run until it pauses or ends, if nobody else does; yields what happens."""
-        row = await self.row(run_id)
+        """Drive a run to its next rest; yields what happens, the result last.
+
+        The last event has no result where another drives it, or has carried it on meanwhile: look again later.
+        """
+        row = await self.own_row(run_id)
+        if row.is_final:
+            yield await self._rest(row.id)
+            return
+        if row.agent == PLAIN_INVOKE and row.status == RunStatus.RUNNING:
+            text = f"run {run_id} is driven by whoever called the agent itself, and can be waited for only there"
+            raise RunError(text, run_id=run_id, thread_id=row.thread_id)
+        rest: Event | None = None
         lease = await self.door.blocking(self.ledger.leases.take, row.thread_id)
         if lease is None:
             return
@@ -98,44 +124,63 @@ class Driver:
             with self.ledger.heart.keep(lambda: self.ledger.leases.renew(lease)):
                 async with aclosing(self._drive(run_id)) as events:
                     async for event in events:
-                        yield event
+                        if event.result is None:
+                            yield event
+                        rest = event
+        except ThreadMoved:  # whoever was faster has the run's state
+            extra = {"action": "thread_moved", "run_id": run_id}
+            logger.warning("run %s was carried on by another worker", run_id, extra=extra)
         finally:
             await self.door.blocking(self.ledger.leases.release, lease)
+        if rest is not None and rest.result is not None:
+            yield rest  # only now: who reads it may carry the run on at once, and needs the lease
 
     async def _drive(self, run_id: str) -> AsyncGenerator[Event]:
+        """Drive until nothing is left to do: what is decided while a pause is being reached is taken up at once."""
         row = await self.row(run_id)
-        if row.is_final or (row.agent == PLAIN_INVOKE and row.status == RunStatus.RUNNING):
-            return  # the second is driven by its caller, who takes no lease
-        given = await self._given(row)
-        if given is _NOTHING:
-            return
-        await self.door.blocking(self.ledger.runs.set_worker, row.id, self.ledger.owner)
-        async with aclosing(self.door.updates(self.agent, given, self.config(row))) as updates:
-            async for update in updates:
-                for event in events_of(row.id, update):
-                    yield event
-        await self._note_end(row)
-        result = await self.result(row.id)
-        kind = EventKind.ENDED if result.status.is_final else EventKind.WAITING
-        yield Event(kind, row.id, result=result)
+        before = ""
+        while not row.is_final:
+            snapshot = await self.door.snapshot(self.agent, self.config(row))
+            given = await self._given(row, snapshot)
+            if given is _NOTHING:
+                break
+            before = _moved(row, snapshot, before) if given is None else ""
+            await self.door.blocking(self.ledger.runs.set_worker, row.id, self.ledger.owner)
+            async with aclosing(self.door.updates(self.agent, given, self.config(row))) as updates:
+                async for update in updates:
+                    for event in events_of(row.id, update):
+                        yield event
+        yield await self._rest(run_id)
 
-    async def _given(self, row: RunRow) -> Any:
+    async def _rest(self, run_id: str) -> Event:
+        result = await self.result(run_id)
+        return Event(EventKind.ENDED if result.status.is_final else EventKind.WAITING, run_id, result=result)
+
+    async def _given(self, row: RunRow, snapshot: StateSnapshot) -> Any:
         """Find out what the graph is to be given: the task, a resume, nothing new, or whether nothing is to be done."""
-        snapshot = await self.door.snapshot(self.agent, self.config(row))
         state = cast("AgentState", snapshot.values)
-        taken_in = _run_in(snapshot.values) == row.id
-        arrived = any(message.id == _message_id(row) for message in state.get("messages") or ())
-        if not taken_in and not arrived and row.input:
-            return {"messages": [HumanMessage(row.input, id=_message_id(row))]}
-        if not taken_in and not (arrived and snapshot.next):
-            # The thread has gone on with a newer task.
+        if _run_in(snapshot.values) != row.id:
+            return await self._given_first(row, snapshot, state)
+        if _has_untaken_task(snapshot, state):
             await self._end(row, StopReason.CANCELLED, 0)
             return _NOTHING
         if snapshot.interrupts:
             return await self._resume(snapshot, state)
-        if snapshot.next:
+        if RunStatus(state["run"]["status"]).is_final:
+            await self._end(row, StopReason(state["run"]["reason"]), state["usage"]["cost_nano"])
+            return _NOTHING
+        return None
+
+    async def _given_first(self, row: RunRow, snapshot: StateSnapshot, state: AgentState) -> Any:
+        """Find out what to give for a run that is not taken in: its task, nothing new if that is on its way."""
+        mine = _message_id(row)
+        arrived = [message.id for message in state.get("messages") or ()]
+        if mine not in arrived and row.input:
+            return {"messages": [HumanMessage(row.input, id=mine)]}
+        if arrived and arrived[-1] == mine and _has_untaken_task(snapshot, state):
             return None
-        await self._note_end(row)
+        # The thread has gone on with a newer task.
+        await self._end(row, StopReason.CANCELLED, 0)
         return _NOTHING
 
     async def _resume(self, snapshot: StateSnapshot, state: AgentState) -> Any:
@@ -146,12 +191,6 @@ class Driver:
             return Command(resume={snapshot.interrupts[0].id: WAKE})
         await self.door.blocking(self.ledger.runs.set_status, state["run"]["id"], RunStatus.WAITING)
         return _NOTHING
-
-    async def _note_end(self, row: RunRow) -> None:
-        """Carry a run's end from its checkpoint into the ledger."""
-        state = await self.state(row)
-        if _run_in(state) == row.id and RunStatus(state["run"]["status"]).is_final:
-            await self._end(row, StopReason(state["run"]["reason"]), state["usage"]["cost_nano"])
 
     async def _end(self, row: RunRow, reason: StopReason, cost_nano: int) -> None:
         end = {"thread_id": row.thread_id, "cost_nano": cost_nano}
@@ -167,25 +206,7 @@ class Driver:
                     yield event
             if last is not None and last.result is not None:
                 return
-            row = await self.row(run_id)
-            if await self._rests(row):
-                result = await self.result(run_id)
-                yield Event(EventKind.ENDED if result.status.is_final else EventKind.WAITING, run_id, result=result)
-                return
             await self.door.sleep(POLL_SECONDS)
-
-    async def _rests(self, row: RunRow) -> bool:
-        """Tell whether nothing will happen until somebody decides: the run has ended, or waits with nothing decided."""
-        if row.is_final:
-            return True
-        if row.status != RunStatus.WAITING:
-            return False
-        if await self.door.blocking(self.ledger.leases.holder, row.thread_id) is not None:
-            return False
-        asked = await self.door.blocking(self.ledger.approvals.list_open, row.id)
-        state = await self.state(row)
-        pending = {call["approval"] for call in state.get("turn") or () if call["verdict"] == Verdict.ASK}
-        return pending <= {approval.id for approval in asked} and bool(pending)
 
     async def wait(self, run_id: str) -> RunResult:
         """Follow a run to its next rest."""
@@ -195,12 +216,68 @@ class Driver:
                     return event.result
         raise RuntimeError(f"run {run_id} ended without a result")
 
+    async def recover(self, wait: Callable[[str], Awaitable[RunResult]]) -> list[RunResult]:
+        """Carry on what nobody drives although something is to be done, oldest first."""
+        results: list[RunResult] = []
+        for row in await self.door.blocking(self.ledger.runs.unfinished):
+            if row.agent != self.reference:
+                continue
+            try:
+                results.append(await wait(row.id))
+            except Exception:  # the next one may be sound
+                extra = {"action": "run_not_recovered", "run_id": row.id}
+                logger.warning("run %s could not be recovered", row.id, exc_info=True, extra=extra)
+        return results
+
+
+def _default_reference(agent: Agent) -> str:
+    """Name an agent that nobody gave a reference; one without a name of its own by its tools as well."""
+    name = agent.spec.name
+    return name if name != DEFAULT_NAME else f"{name}({', '.join(sorted(agent.spec.tools))})"
+
+
+def _checked_message(message: object) -> str:
+    """Return the task's text; half a surrogate pair, which fits in no database and no request, becomes a `?`.
+
+    Raises:
+        ConfigurationError: If it is no text, or an empty one.
+    """
+    if not isinstance(message, str) or not message.strip():
+        raise ConfigurationError("the message is empty; say what the agent is to do")
+    return storable(message)
+
 
 def _message_id(row: RunRow) -> str:
     """Name a run's message, so that a start that was interrupted finds whether it has arrived."""
     return f"task-{row.id}"
 
 
+def _moved(row: RunRow, snapshot: StateSnapshot, before: str) -> str:
+    """Return the checkpoint that the run is carried on from.
+
+    Raises:
+        RunError: If it was carried on from there before: then it would be for ever.
+    """
+    here = str(snapshot.config.get("configurable", {}).get("checkpoint_id", ""))
+    if here and here == before:
+        text = f"run {row.id!r} does not move on from its checkpoint; was it made by an agent with other nodes?"
+        raise RunError(text, run_id=row.id, thread_id=row.thread_id, checkpoint_id=here)
+    return here
+
+
 def _run_in(values: Mapping[str, object]) -> str:
     run = current_run(values)
     return run["id"] if run else ""
+
+
+def _has_untaken_task(snapshot: StateSnapshot, state: AgentState) -> bool:
+    """Tell whether a message is on its way that no run has taken in; who drives on does so in that run's name.
+
+    Looks at all tasks of the super-step, not at `next`: that one leaves out what has run and is not yet a checkpoint.
+    """
+    tasks = {task.name for task in snapshot.tasks}
+    messages = state.get("messages") or []
+    newest = messages[-1] if messages else None
+    run = current_run(snapshot.values)
+    is_new = isinstance(newest, HumanMessage) and newest.id != (run["task_id"] if run else "")
+    return START in tasks or ("observe" in tasks and is_new)

@@ -127,7 +127,7 @@ class Runs:
         return receipt
 
     async def cancel(self, run_id: str, *, by: str) -> Receipt:
-        """End a run: its questions are withdrawn, no further model or tool call is begun.
+        """End a run: its questions are withdrawn; no further model call, and no call with an effect, is begun.
 
         A tool call that has begun is not interrupted; its result is kept.
 
@@ -141,11 +141,10 @@ class Runs:
     async def recover(self) -> Sequence[RunResult]:
         """Carry on what crashed workers have left, and what was decided or has expired meanwhile.
 
-        Call it when a worker starts, and now and then; safe in many processes at once.
+        Call it when a worker starts, and now and then; safe in many processes at once. A run that cannot be carried on
+        is logged, and does not keep the others from it.
         """
-        rows = await asyncio.to_thread(self._driver.ledger.runs.unfinished)
-        mine = [row for row in rows if row.agent == self._driver.reference]
-        return [await self.wait(row.id) for row in mine]
+        return await self._driver.recover(self.wait)
 
     async def drain(self) -> None:
         """Wait until nothing is driven here any more: every run has ended, or waits."""

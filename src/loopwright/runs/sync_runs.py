@@ -74,8 +74,7 @@ class SyncRuns:
 
     def recover(self) -> Sequence[RunResult]:
         """Carry on what crashed workers have left, one run after another. See `Runs.recover`."""
-        rows = self._driver.ledger.runs.unfinished()
-        return [self.wait(row.id) for row in rows if row.agent == self._driver.reference]
+        return run_through(self._driver.recover(self._driver.wait))
 
 
 def _iterate(events: AsyncGenerator[Event]) -> Iterator[Event]:
