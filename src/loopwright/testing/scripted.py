@@ -104,10 +104,10 @@ class ScriptedModel(BaseChatModel):
             raise turn
         if isinstance(turn, AIMessage):
             return turn
+        if isinstance(turn, str):  # before `callable`: the text of LangChain's messages is both
+            return AIMessage(str(turn))
         if callable(turn):
             return self._say(turn(messages), number, messages)
-        if isinstance(turn, str):
-            return AIMessage(turn)
         calls = cast("Sequence[ToolCall]", [turn] if isinstance(turn, dict) else turn)
         named = [{**one, "id": one["id"] or f"call-{number}-{place}"} for place, one in enumerate(calls)]
         return AIMessage("", tool_calls=named)

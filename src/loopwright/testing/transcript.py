@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
@@ -32,7 +33,7 @@ def check_transcript(messages: Sequence[BaseMessage], /) -> None:
 
 def _check_message(message: BaseMessage, where: str) -> None:
     """Look at one message by itself."""
-    _require(message.content is not None, f"{where} has no content")
+    _require(cast("object", message.content) is not None, f"{where} has no content")
     _require(not isinstance(message, ToolMessage), f"{where} is a result without a call before it")
     if isinstance(message, AIMessage):
         asked = [call["id"] for call in message.tool_calls]
