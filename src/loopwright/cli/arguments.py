@@ -1,0 +1,48 @@
+"""Arguments of a tool, as people type them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, cast
+
+
+def parse_changes(changes: Sequence[str]) -> dict[str, Any]:
+    """Read `name=value`: the value as JSON where it is some, else as text.
+
+    Raises:
+        ValueError: Naming what has another form.
+    """
+    read: dict[str, Any] = {}
+    for change in changes:
+        name, is_there, text = change.partition("=")
+        if not (name and is_there):
+            raise ValueError(f"{change!r} has not the form name=value")
+        read[name] = _value(text)
+    return read
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except ValueError:
+        return text
+
+
+def parse_args(text: str) -> dict[str, Any]:
+    """Read arguments given whole.
+
+    Raises:
+        ValueError: If it is no JSON object.
+    """
+    try:
+        args = json.loads(text, parse_constant=_refuse)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is no JSON: {error}") from error
+    if not isinstance(args, dict):
+        raise ValueError(f"{text!r} is no JSON object")  # noqa: TRY004 -- a value of the user's, not a type of ours
+    return cast("dict[str, Any]", args)
+
+
+def _refuse(constant: str) -> object:
+    raise ValueError(f"{constant} is no JSON")

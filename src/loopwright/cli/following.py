@@ -1,0 +1,96 @@
+"""Drives a run and shows each step as it happens."""
+
+from __future__ import annotations
+
+import click
+
+from loopwright.checkpoints import Checkpoints, RunRow
+from loopwright.graphs import Agent
+from loopwright.models.demo import BANNER, DemoModel
+from loopwright.runs import Event, EventKind, RunResult, SyncRuns
+from loopwright.state import RunStatus, TrailEntry, excerpt
+
+from .finding import short
+from .questions import asked, show_question
+from .screen import Screen
+from .text import age, counted, money, step_line
+
+_THOUGHT = 400
+
+
+def follow(agent: Agent, reference: str, row: RunRow, store: Checkpoints, screen: Screen) -> RunResult:
+    """Drive a run until it pauses or ends, or wait for who drives it; shows the steps, then how it stands."""
+    if type(agent.spec.model) is DemoModel:
+        screen.note_once(BANNER)
+    runs = SyncRuns(agent, store, reference=reference)
+    _show_who_drives(row, store, screen)
+    try:
+        result = _followed(runs, row, screen)
+    except KeyboardInterrupt:
+        id_ = short(row.id, store.ledger.runs.matching)
+        screen.note(f"interrupted; run {id_} is kept as it stands, carry it on with: loopwright resume {id_}")
+        raise
+    show_standing(result, store, screen)
+    return result
+
+
+def _show_who_drives(row: RunRow, store: Checkpoints, screen: Screen) -> None:
+    lease = store.ledger.leases.holder(row.thread_id)
+    if lease is not None:
+        left = age(lease.until - store.ledger.clock() + 1)
+        screen.note(f"worker {lease.owner} has this thread, for {left} more unless it says otherwise; waiting for it")
+
+
+def _followed(runs: SyncRuns, row: RunRow, screen: Screen) -> RunResult:
+    for event in runs.follow(row.id):
+        if event.result is not None:
+            return event.result
+        _show(event, screen)
+    raise click.ClickException(f"run {row.id} came to no rest")
+
+
+def _show(event: Event, screen: Screen) -> None:
+    match event.kind:
+        case EventKind.DECIDED:
+            thought = (event.decision or {}).get("thought")
+            if thought:
+                screen.prose(f"thought: {excerpt(thought, _THOUGHT)}", indent="    ", dim=True)
+        case EventKind.OBSERVED:
+            if event.entry is not None:
+                show_step(event.entry, screen)
+        case EventKind.BEGAN | EventKind.WAITING | EventKind.ENDED:
+            pass
+
+
+def show_step(entry: TrailEntry, screen: Screen) -> None:
+    """Write one call of the trail on one line."""
+    screen.line(step_line(entry["step"], entry["tool"], entry["args"], entry["observation"], screen.width))
+
+
+def show_standing(result: RunResult, store: Checkpoints, screen: Screen) -> None:
+    """Write how a run stands: what it asks, or its answer, with status, reason and what it used."""
+    ledger = store.ledger
+    if result.status is RunStatus.WAITING:
+        for approval in result.approvals:
+            screen.gap()
+            screen.line(f"waiting for a person: {asked(approval)}")
+            show_question(approval, ledger, screen)
+    elif result.answer:
+        screen.gap()
+        screen.prose(result.answer)
+    if result.error:
+        screen.gap()
+        screen.prose(f"error: {result.error}")
+    screen.gap()
+    run = short(result.run_id, ledger.runs.matching)
+    screen.prose(f"{standing(result)}\nrun {run}, thread {result.thread_id}", dim=True)
+
+
+def standing(result: RunResult) -> str:
+    """Say in one line how a run stands, and what it used so far."""
+    reason = f" ({result.stop_reason})" if result.stop_reason else ""
+    over = f", over the limit {result.over_limit}" if result.over_limit else ""
+    usage = result.usage
+    used = [counted(usage.steps, "step"), counted(usage.tool_calls, "tool call"), counted(usage.tokens, "token")]
+    cost = [money(usage.cost)] if usage.cost else []
+    return f"{result.status}{reason}{over}: {', '.join([*used, *cost])}"

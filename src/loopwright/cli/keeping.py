@@ -1,0 +1,57 @@
+"""The commands about what is kept: log and prune."""
+
+from __future__ import annotations
+
+import time
+
+from loopwright.checkpoints import LogRecord
+
+from .exits import Exit
+from .finding import find_run
+from .loading import open_store, place
+from .plain import plain_record
+from .screen import Screen
+from .text import clean, counted, fit
+
+DAY = 86_400
+
+
+def show_log(typed: str | None, screen: Screen) -> Exit:
+    """List the log's records, of one run or all, oldest first."""
+    with open_store() as store:
+        records = store.ledger.log.records(find_run(store.ledger, typed).id if typed else "")
+        for record in records:
+            screen.line(fit(_line(record), screen.width))
+        screen.line(f"{counted(len(records), 'record')} in {place()}")
+        screen.data([plain_record(record) for record in records])
+    return Exit.DONE
+
+
+def _line(record: LogRecord) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.at))
+    about = " ".join(f"{name}={value}" for name, value in record.data.items())
+    return clean(f"{record.number:>5}  {when}  {record.event:<9}  run {record.run_id[:6]}  {about}")
+
+
+def verify_log(screen: Screen) -> Exit:
+    """Recompute the log's chain, and tell of every record that was changed, moved, left out or added."""
+    with open_store() as store:
+        report = store.ledger.log.verify()
+    for problem in report.problems:
+        screen.line(problem)
+    told = counted(report.records, "record")
+    whole = f"the log of {place()} is whole: {told}, each chained to the one before"
+    screen.line(whole if report.is_whole else f"the log of {place()} was tampered with: see above")
+    screen.data({"records": report.records, "is_whole": report.is_whole, "problems": [*report.problems]})
+    return Exit.DONE if report.is_whole else Exit.ERROR
+
+
+def prune_threads(days: float, screen: Screen) -> Exit:
+    """Shrink what ended more than so many days ago to its last state."""
+    with open_store() as store:
+        report = store.prune(older_than=days * DAY)
+    told = f"{counted(report.threads, 'thread')} shrunk, {counted(report.checkpoints, 'checkpoint')} deleted"
+    busy = f"; {counted(report.busy, 'thread')} left alone, since somebody drives them" if report.busy else ""
+    screen.line(f"{told}{busy} in {place()}")
+    screen.data({"threads": report.threads, "checkpoints": report.checkpoints, "busy": report.busy})
+    return Exit.DONE

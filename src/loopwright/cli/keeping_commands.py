@@ -1,0 +1,43 @@
+"""The commands about what is kept."""
+
+from __future__ import annotations
+
+import click
+
+from .commanding import Command
+from .exits import Exit
+from .options import as_json
+
+
+@click.command(cls=Command, examples=["loopwright log", "loopwright log 19ac1e", "loopwright log --verify"])
+@click.argument("run_id", metavar="[RUN]", required=False)
+@click.option("--verify", is_flag=True, help="Recompute the chain instead: exit code 1 if it is broken.")
+@as_json
+def log(*, run_id: str | None, verify: bool, as_json: bool) -> Exit:
+    """List what was decided and done, or verify the record.
+
+    Each record is chained to the one before by its hash: verifying finds any that was changed, moved, left out or
+    added since.
+    """
+    from .keeping import show_log, verify_log
+    from .screen import Screen
+
+    screen = Screen(as_json=as_json)
+    return verify_log(screen) if verify else show_log(run_id, screen)
+
+
+@click.command(cls=Command, examples=["loopwright prune --older-than 30"])
+@click.option(
+    "--older-than", type=click.FloatRange(0), required=True, metavar="DAYS", help="Only what ended longer ago."
+)
+@as_json
+def prune(*, older_than: float, as_json: bool) -> Exit:
+    """Shrink finished conversations to their last state.
+
+    The transcript, the trail and the log stay, and so does whatever runs or waits. What goes is the way there: older
+    checkpoints, and with them time travel into the past.
+    """
+    from .keeping import prune_threads
+    from .screen import Screen
+
+    return prune_threads(older_than, Screen(as_json=as_json))

@@ -1,0 +1,184 @@
+"""Finds what a command works on: the database, and the agent that a reference names."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode
+
+from loopwright.checkpoints import LEASE_SECONDS, Checkpoints, open_checkpoints
+from loopwright.errors import ConfigurationError, LoopwrightError, StorageError
+from loopwright.graphs import Agent, change_agent
+from loopwright.nodes import PLAIN_INVOKE
+from loopwright.state import Limits
+
+URL_VARIABLE = "LOOPWRIGHT_CHECKPOINTS"
+LEASE_VARIABLE = "LOOPWRIGHT_LEASE_SECONDS"
+DEFAULT_PATH = Path(".loopwright/runs.db")
+
+_MODEL = "model"
+_LIMITS: Mapping[str, type[int | float | Decimal]] = {
+    "max_steps": int,
+    "max_tool_calls": int,
+    "max_seconds": float,
+    "max_cost": Decimal,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Where an agent is found, and what of it is changed; as text it stands in the run's row.
+
+    So that whoever resumes a run gets the model and the limits that it was started with:
+    `loopwright.graphs.support:agent?max_steps=4`.
+    """
+
+    target: str
+    """`package.module:name`."""
+    changes: Mapping[str, str]
+    """`model`, and limits by the names that `Limits` gives them."""
+
+    def __str__(self) -> str:
+        """Return the text that `parse_reference` reads."""
+        asked = urlencode(self.changes, safe=":/", quote_via=quote)
+        return f"{self.target}?{asked}" if asked else self.target
+
+
+def parse_reference(text: str) -> Reference:
+    """Read a reference.
+
+    Raises:
+        ConfigurationError: If it does not have the form `package.module:name`.
+    """
+    target, _, asked = text.partition("?")
+    module, _, name = target.partition(":")
+    if not all(part.isidentifier() for part in [*module.split("."), *name.split(".")]):
+        raise ConfigurationError(f"{text!r} names no agent; the form is package.module:name", agent=text)
+    return Reference(target, dict(parse_qsl(asked, keep_blank_values=True)))
+
+
+def load_agent(reference: Reference) -> Agent:
+    """Import the agent; modules of the current folder are found too.
+
+    Raises:
+        ConfigurationError: If there is no such module or name, if it is no agent, or if the module fails.
+    """
+    agent = _imported(reference.target)
+    if not reference.changes:
+        return agent
+    limits = _changed_limits(agent.spec.limits, reference.changes)
+    return change_agent(agent, model=reference.changes.get(_MODEL), limits=limits)
+
+
+def _imported(target: str) -> Agent:
+    module_name, _, path = target.partition(":")
+    found: Any = _module(module_name, target)
+    for name in path.split("."):
+        if not hasattr(found, name):
+            raise ConfigurationError(f"cannot load the agent {target!r}: {module_name} has no {path!r}", agent=target)
+        found = getattr(found, name)
+    if not isinstance(found, Agent):
+        text = f"{target!r} is no agent but a {type(found).__name__}; name what create_agent returned"
+        raise ConfigurationError(text, agent=target)
+    return found
+
+
+def _module(name: str, target: str) -> object:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    except LoopwrightError as error:
+        text = f"cannot load the agent {target!r}: {error.message}"
+        raise ConfigurationError(text, **{**error.facts, "agent": target}) from error
+    except Exception as error:
+        text = f"cannot load the agent {target!r}: {type(error).__name__}: {error}"
+        raise ConfigurationError(text, agent=target) from error
+
+
+def _changed_limits(limits: Limits, changes: Mapping[str, str]) -> Limits:
+    values: dict[str, Any] = {}
+    for name, text in changes.items():
+        if name == _MODEL:
+            continue
+        if name not in _LIMITS:
+            raise ConfigurationError(f"an agent has no option {name!r} that could be changed", option=name)
+        try:
+            values[name] = _LIMITS[name](text)
+        except (ValueError, InvalidOperation) as error:
+            raise ConfigurationError(f"{name} is {text!r}; give a number", option=name) from error
+    return replace(limits, **values)
+
+
+def is_loadable(agent: str) -> bool:
+    """Tell whether a row's agent can be loaded by another process; else it lives in the program that made it."""
+    return ":" in agent
+
+
+def load_agent_of(agent: str, run_id: str) -> tuple[Agent, str]:
+    """Load the agent of a run's row; returns it with its reference.
+
+    Raises:
+        ConfigurationError: If it cannot be loaded, or only the program that started the run has it.
+    """
+    if not is_loadable(agent):
+        how = "itself, by invoke" if agent == PLAIN_INVOKE else "without a reference= to its agent"
+        text = f"run {run_id} belongs to the program that started it {how}; only that program can carry it on"
+        raise ConfigurationError(text, run_id=run_id, agent=agent)
+    reference = parse_reference(agent)
+    return load_agent(reference), str(reference)
+
+
+def open_store(*, create: bool = False) -> Checkpoints:
+    """Open the database that the environment names, else the one of the current folder.
+
+    Args:
+        create: Make the folder for it. A command that only looks leaves no folder behind: it gets an empty database.
+
+    Raises:
+        ConfigurationError: If the environment is set wrongly.
+        StorageError: If the database cannot be used.
+    """
+    seconds = _lease_seconds()
+    url = os.environ.get(URL_VARIABLE)
+    if url:
+        if url.startswith("memory:") or url.endswith(":memory:"):
+            text = f"{URL_VARIABLE} is {url!r}, which no other process could read; name a file, sqlite:///runs.db"
+            raise ConfigurationError(text, url=url)
+        return open_checkpoints(url, lease_seconds=seconds)
+    if create:
+        _make_folder(DEFAULT_PATH.parent)
+    elif not DEFAULT_PATH.exists():
+        return open_checkpoints("memory:", lease_seconds=seconds)
+    return open_checkpoints(f"sqlite:///{DEFAULT_PATH}", lease_seconds=seconds)
+
+
+def place() -> str:
+    """Say where the runs are kept."""
+    return os.environ.get(URL_VARIABLE) or str(DEFAULT_PATH)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        text = f"cannot create the folder {str(folder)!r} ({error.strerror}); run it elsewhere, or set {URL_VARIABLE}"
+        raise StorageError(text, path=str(folder)) from error
+
+
+def _lease_seconds() -> float:
+    text = os.environ.get(LEASE_VARIABLE)
+    if not text:
+        return LEASE_SECONDS
+    try:
+        return float(text)
+    except ValueError as error:
+        said = f"{LEASE_VARIABLE} is {text!r}; give seconds above 0"
+        raise ConfigurationError(said, option=LEASE_VARIABLE) from error

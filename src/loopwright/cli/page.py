@@ -1,0 +1,123 @@
+"""One run on one page: what `show RUN` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from loopwright.checkpoints import Approval, EffectRow, Ledger, LogRecord, RunRow
+from loopwright.runs import RunResult
+from loopwright.state import TrailEntry, canonical
+
+from .finding import SHORTEST, short
+from .following import show_step, standing
+from .loading import is_loadable
+from .questions import show_question
+from .screen import Screen
+from .text import age, call_text, counted, fit, took, when
+
+
+def show_run(row: RunRow, result: RunResult, ledger: Ledger, screen: Screen) -> None:
+    """Write the page; a section without content is left out."""
+    _show_head(row, result, ledger, screen)
+    _show_steps(result, screen)
+    _show_effects(ledger.effects.of_run(row.id), ledger, screen)
+    _show_questions(ledger.approvals.of_run(row.id), ledger, screen, is_ours=is_loadable(row.agent))
+    _show_log(ledger.log.records(row.id), screen)
+    if result.answer:
+        _title("answer", screen)
+        screen.prose(result.answer, indent="  ")
+
+
+def _title(text: str, screen: Screen) -> None:
+    screen.line()
+    screen.line(text, bold=True)
+
+
+def _show_head(row: RunRow, result: RunResult, ledger: Ledger, screen: Screen) -> None:
+    screen.line(fit(f"run {row.id}", screen.width), bold=True)
+    screen.prose(row.task, indent="  ")
+    screen.fact("thread", row.thread_id)
+    screen.fact("status", standing(result))
+    if result.error:
+        screen.prose(f"error     {result.error}", indent="  ")
+    if row.cancel_by:
+        screen.fact("cancelled", f"by {row.cancel_by}")
+    screen.fact("began", f"{when(row.created_at)}, {age(ledger.clock() - row.created_at)} ago")
+    screen.fact("changed", f"{when(row.updated_at)}, {age(ledger.clock() - row.updated_at)} ago")
+    screen.fact(
+        "active", f"{took(result.usage.seconds)} in {counted(result.usage.model_calls, 'model call')} and the tools"
+    )
+    screen.fact("agent", row.agent)
+    screen.fact("worker", row.worker)
+
+
+def _show_steps(result: RunResult, screen: Screen) -> None:
+    if result.trail:
+        _title("steps", screen)
+    for entry in result.trail:
+        if entry["thought"]:
+            screen.prose(f"thought: {entry['thought']}", indent="    ", dim=True)
+        show_step(entry, screen)
+        screen.prose(_verdict(entry), indent="    ", dim=True)
+
+
+def _verdict(entry: TrailEntry) -> str:
+    before = {name: value for name, value in entry.get("proposed", {}).items() if entry["args"].get(name) != value}
+    changed = f"; proposed was {', '.join(f'{name}={value!r}' for name, value in before.items())}" if before else ""
+    lasted = f" in {took(entry['seconds'])}" if entry["seconds"] else ""
+    return f"{entry['verdict']} by {entry['by']}: {entry['why']}{changed}; {entry['outcome']}{lasted}"
+
+
+def _show_effects(effects: list[EffectRow], ledger: Ledger, screen: Screen) -> None:
+    if effects:
+        _title("effects", screen)
+    for effect in effects:
+        id_ = short(effect.id, ledger.effects.matching)
+        tries = f", claim {effect.generation}" if effect.generation > 1 else ""
+        result = "" if effect.result is None else f": {effect.result}"
+        screen.line(fit(f"  {id_}  {effect.tool} {effect.status}{tries}{result}", screen.width))
+
+
+def _show_questions(approvals: Sequence[Approval], ledger: Ledger, screen: Screen, *, is_ours: bool) -> None:
+    if approvals:
+        _title("questions", screen)
+    for approval in approvals:
+        if approval.decision is None:
+            show_question(approval, ledger, screen, is_ours=is_ours)
+            continue
+        id_ = short(approval.id, ledger.approvals.matching)
+        call = call_text(approval.tool, approval.payload.get("args", approval.args), screen.width - len(id_) - 4)
+        screen.line(f"  {id_}  {call}")
+        said = approval.decision.get("message")
+        words = f": {said}" if said else ""
+        at = "" if approval.decided_at is None else f" on {when(approval.decided_at)}"
+        screen.prose(f"{approval.decision['type']} by {approval.decided_by}{at}{words}", indent="    ", dim=True)
+
+
+def _show_log(records: list[LogRecord], screen: Screen) -> None:
+    if records:
+        _title("log", screen)
+    for record in records:
+        line = f"  {record.number:>4}  {when(record.at)}  {record.event:<9}  {_told(record)}"
+        screen.line(fit(line, screen.width))
+
+
+def _told(record: LogRecord) -> str:
+    """Say in a few words what a record holds; `--json` has it whole."""
+    data = record.data
+    match record.event:
+        case "began":
+            return str(data["task"])
+        case "asked":
+            return f"{data['tool']}: {data['question']}"
+        case "decided":
+            return f"{data['tool']}: {data['decision']['type']} by {data['by']}"
+        case "ended":
+            return f"{data['status']} ({data['reason']})"
+        case "cancelled":
+            return f"by {data['by']}"
+        case "claimed" | "settled" | "unknown" | "resolved":
+            status, by = data.get("status", ""), data.get("by", "")
+            return f"{data['tool']}: {status or 'effect'} {data['effect'][:SHORTEST]}{f' by {by}' if by else ''}"
+        case _:
+            return canonical(data)

@@ -1,0 +1,93 @@
+"""Shows what a person is asked, and exactly how to answer."""
+
+from __future__ import annotations
+
+from loopwright.checkpoints import Approval, Ledger
+from loopwright.state import Question
+
+from .finding import short
+from .screen import Screen
+from .text import age, call_text, clean, columns, fit
+
+_INDENT = "  "
+
+
+def show_question(approval: Approval, ledger: Ledger, screen: Screen, *, is_ours: bool = True) -> None:
+    """Write one question: the call, why it is asked about, by which rule, until when, and the ways to answer.
+
+    Args:
+        approval: The question.
+        ledger: Where ids are looked up, so that the shortest ones can be shown.
+        screen: Where it is written.
+        is_ours: Whether it can be answered here; else only the program that started the run can take an answer.
+    """
+    width = screen.width - len(_INDENT)
+    screen.line(_INDENT + call_text(approval.tool, _in_order(approval), width), bold=True)
+    if approval.question == Question.OUTCOME:
+        why = approval.payload.get("why", "")
+        screen.prose(f"It was begun, and nobody knows whether it happened: {why}.", indent=_INDENT)
+    else:
+        screen.prose(f"why: {approval.payload.get('why', '')}", indent=_INDENT)
+        screen.line(fit(f"{_INDENT}rule: {approval.payload.get('rule', '')}", screen.width), dim=True)
+    _show_end(approval, ledger, screen)
+    if not is_ours:
+        screen.prose("the run belongs to the program that started it: answer there", indent=_INDENT)
+    elif approval.question == Question.OUTCOME:
+        _show_outcome_ways(approval, ledger, screen)
+    else:
+        _show_approval_ways(approval, ledger, screen)
+
+
+def asked(approval: Approval) -> str:
+    """Say in a few words what is asked."""
+    return "did this call happen?" if approval.question == Question.OUTCOME else "may this call run?"
+
+
+def _in_order(approval: Approval) -> dict[str, object]:
+    """Return the arguments in the order of the tool's parameters, which the payload has kept."""
+    in_order: dict[str, object] = approval.payload.get("args", approval.args)
+    return in_order
+
+
+def _show_end(approval: Approval, ledger: Ledger, screen: Screen) -> None:
+    if approval.expires_at is None:
+        return
+    left = approval.expires_at - ledger.clock()
+    told = f"unanswered, it counts as rejected in {age(left)}" if left > 0 else "its time is up: it counts as rejected"
+    screen.prose(told, indent=_INDENT)
+
+
+def _show_approval_ways(approval: Approval, ledger: Ledger, screen: Screen) -> None:
+    id_ = short(approval.id, ledger.approvals.matching)
+    _show_ways(
+        [
+            f"loopwright approve {id_} --by NAME",
+            _edit_way(id_, approval, screen.width - 2 * len(_INDENT)),
+            f'loopwright reject {id_} --by NAME --reason "…"',
+            f'loopwright respond {id_} --by NAME "…"',
+        ],
+        screen,
+    )
+
+
+def _edit_way(id_: str, approval: Approval, width: int) -> str:
+    """Name the arguments that can be changed, as long as they fit."""
+    begin = f"loopwright edit {id_} --by NAME"
+    named = " ".join([begin, *(f"{clean(name)}=VALUE" for name in _in_order(approval))])
+    return named if named != begin and columns(named) <= width else f"{begin} ARGUMENT=VALUE"
+
+
+def _show_outcome_ways(approval: Approval, ledger: Ledger, screen: Screen) -> None:
+    id_ = short(approval.id, ledger.approvals.matching)
+    effect = short(approval.effect_id, ledger.effects.matching)
+    screen.prose("Find out. If it happened, RESULT is what the tool would have returned:", indent=_INDENT)
+    _show_ways([f'loopwright resolve {effect} --by NAME --happened "RESULT"'], screen)
+    screen.prose("If it did not happen, and the call is to be asked about anew:", indent=_INDENT)
+    _show_ways([f"loopwright resolve {effect} --by NAME --not-happened"], screen)
+    screen.prose("If it did not happen, and shall not run:", indent=_INDENT)
+    _show_ways([f"loopwright reject {id_} --by NAME"], screen)
+
+
+def _show_ways(commands: list[str], screen: Screen) -> None:
+    for command in commands:
+        screen.line(fit(f"{_INDENT * 2}{command}", screen.width))

@@ -1,0 +1,103 @@
+"""The commands that drive runs."""
+
+from __future__ import annotations
+
+import click
+
+from .commanding import Command
+from .exits import Exit
+from .options import agent, as_json, by
+
+
+@click.command(cls=Command)
+@as_json
+def demo(*, as_json: bool) -> Exit:
+    """See a process killed right after a refund: paid once, not twice.
+
+    Offline, in a temporary folder, in less than a minute: two people approve at the same moment, the process dies,
+    another one goes on. Beside it the same story on a bare LangGraph graph.
+    """
+    from .demo import tell
+    from .screen import Screen
+
+    return tell(Screen(as_json=as_json))
+
+
+@click.command(cls=Command, examples=['loopwright run "Refund my order A100. Today is 2026-10-13." --limit-steps 6'])
+@click.argument("message")
+@click.option("--thread", metavar="ID", help="Go on with this conversation, or begin it; by default a new one.")
+@agent
+@click.option("--model", metavar="NAME", help="Instead of the agent's own: openai:MODEL, or demo.")
+@click.option("--limit-steps", type=click.IntRange(0), help="Model calls at most.")
+@click.option("--limit-tool-calls", type=click.IntRange(0), help="Tool calls at most.")
+@click.option("--limit-seconds", type=click.FloatRange(0), help="Active seconds at most.")
+@click.option("--limit-cost", metavar="DOLLARS", help="US dollars for model calls at most.")
+@as_json
+def run(
+    *,
+    message: str,
+    thread: str | None,
+    agent: str,
+    model: str | None,
+    limit_steps: int | None,
+    limit_tool_calls: int | None,
+    limit_seconds: float | None,
+    limit_cost: str | None,
+    as_json: bool,
+) -> Exit:
+    """Give an agent a task, and see each step as it happens.
+
+    Ends when the run has ended, or waits for a person. Model and limits given here hold for the whole run, whichever
+    process carries it on.
+    """
+    from .running import run_task
+    from .screen import Screen
+
+    given = {
+        "model": model,
+        "max_steps": limit_steps,
+        "max_tool_calls": limit_tool_calls,
+        "max_seconds": limit_seconds,
+        "max_cost": limit_cost,
+    }
+    changes = {name: str(value) for name, value in given.items() if value is not None}
+    return run_task(message, thread, agent, changes, Screen(as_json=as_json))
+
+
+@click.command(cls=Command, examples=["loopwright resume 19ac1e"])
+@click.argument("run_id", metavar="RUN")
+@as_json
+def resume(*, run_id: str, as_json: bool) -> Exit:
+    """Carry on a run that nobody drives.
+
+    One that waits for a person is shown with its questions. One that a live process drives is waited for.
+    """
+    from .running import resume_run
+    from .screen import Screen
+
+    return resume_run(run_id, Screen(as_json=as_json))
+
+
+@click.command(cls=Command, examples=["loopwright recover"])
+@as_json
+def recover(*, as_json: bool) -> Exit:
+    """Carry on all that crashed processes have left.
+
+    Exits with 1 if the agent of some run could not be loaded; the others are carried on all the same.
+    """
+    from .running import recover_runs
+    from .screen import Screen
+
+    return recover_runs(Screen(as_json=as_json))
+
+
+@click.command(cls=Command, examples=["loopwright cancel 19ac1e --by ana"])
+@click.argument("run_id", metavar="RUN")
+@by
+@as_json
+def cancel(*, run_id: str, by: str, as_json: bool) -> Exit:
+    """End a run: its questions are withdrawn, no further call is begun."""
+    from .cancelling import cancel as cancelled
+    from .screen import Screen
+
+    return cancelled(run_id, by, Screen(as_json=as_json))

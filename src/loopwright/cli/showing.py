@@ -1,0 +1,121 @@
+"""The commands that only look: inbox, show and check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from loopwright.checkpoints import Approval, Checkpoints, Ledger, RunRow
+from loopwright.errors import ThreadNotFound
+from loopwright.graphs import check, create_agent
+from loopwright.runs import RunResult, SyncRuns
+from loopwright.state import NANO
+
+from .exits import Exit
+from .finding import find_run, short
+from .loading import is_loadable, load_agent, open_store, parse_reference, place
+from .page import show_run
+from .plain import Plain, plain_approval, plain_attempt, plain_effect, plain_record, plain_result, plain_run
+from .questions import asked, show_question
+from .screen import Screen
+from .text import age, counted, fit, money, table
+
+
+def show_inbox(limit: int, screen: Screen) -> Exit:
+    """List what waits for a person, oldest first, each with the ways to answer."""
+    with open_store() as store:
+        ledger = store.ledger
+        open_ = ledger.approvals.list_open(limit=limit)
+        rows = {approval.run_id: find_run(ledger, approval.run_id) for approval in open_}
+        for approval in open_:
+            _show_asked(approval, rows[approval.run_id], ledger, screen)
+        told = counted(len(open_), "question")
+        screen.line(f"{told} open in {place()}" if open_ else f"nothing waits for a person in {place()}")
+        screen.data([{**plain_approval(each), "task": rows[each.run_id].task} for each in open_])
+    return Exit.DONE
+
+
+def _show_asked(approval: Approval, row: RunRow, ledger: Ledger, screen: Screen) -> None:
+    since = age(ledger.clock() - approval.created_at)
+    run = short(row.id, ledger.runs.matching)
+    screen.line(fit(f"{asked(approval)} ({since} ago, run {run}, thread {row.thread_id})", screen.width))
+    screen.prose(f"task: {row.task}", indent="  ")
+    show_question(approval, ledger, screen, is_ours=is_loadable(row.agent))
+    screen.line()
+
+
+def show_runs(thread_id: str, limit: int, screen: Screen) -> Exit:
+    """List runs, newest first.
+
+    Raises:
+        ThreadNotFound: If nothing is stored for the thread that is asked for.
+    """
+    with open_store() as store:
+        rows = store.ledger.runs.list(thread_id=thread_id, limit=limit)
+        if thread_id and not rows:
+            text = f"no runs on thread {thread_id!r} in {place()}; `loopwright show` lists the runs with their threads"
+            raise ThreadNotFound(text, thread_id=thread_id)
+        if rows:
+            for line in table(_listed(rows, store.ledger), screen.width):
+                screen.line(line)
+        else:
+            screen.line(f"no runs in {place()}")
+        screen.data([plain_run(row) for row in rows])
+    return Exit.DONE
+
+
+def _listed(rows: Sequence[RunRow], ledger: Ledger) -> list[list[str]]:
+    """Return the table's rows under their head; a column for the cost stands there only if something has cost."""
+    has_cost = any(row.cost_nano for row in rows)
+    lines = [["run", "thread", "age", "status", *(["cost"] if has_cost else []), "task"]]
+    for row in rows:
+        status = f"{row.status} ({row.reason})" if row.reason else row.status
+        cost = [money(Decimal(row.cost_nano) / NANO)] if has_cost else []
+        since = age(ledger.clock() - row.created_at)
+        lines.append([short(row.id, ledger.runs.matching), fit(row.thread_id, 12), since, status, *cost, row.task])
+    return lines
+
+
+def show_one(typed: str, screen: Screen) -> Exit:
+    """Show all that is known of one run."""
+    with open_store() as store:
+        row = find_run(store.ledger, typed)
+        result = _read(row, store)
+        show_run(row, result, store.ledger, screen)
+        screen.data(_plain_page(row, result, store.ledger))
+    return Exit.DONE
+
+
+def _read(row: RunRow, store: Checkpoints) -> RunResult:
+    """Read a run's state. All agents share one ring, so that this needs none of the user's code."""
+    reader = create_agent("demo", [])
+    return SyncRuns(reader, store).get(row.id)
+
+
+def _plain_page(row: RunRow, result: RunResult, ledger: Ledger) -> Plain:
+    return {
+        **plain_run(row),
+        **plain_result(result),
+        "approvals": [plain_approval(approval) for approval in ledger.approvals.of_run(row.id)],
+        "effects": [plain_effect(effect) for effect in ledger.effects.of_run(row.id)],
+        "attempts": [plain_attempt(attempt) for attempt in ledger.spend.of_run(row.id)],
+        "log": [plain_record(record) for record in ledger.log.records(row.id)],
+    }
+
+
+def check_agent(agent: str, screen: Screen) -> Exit:
+    """Print what `check` finds."""
+    report = check(load_agent(parse_reference(agent)))
+    screen.line(f"agent {report.name!r}", bold=True)
+    for question, answer in report.answers:
+        screen.line()
+        screen.prose(question)
+        screen.prose(answer, indent="  ")
+    screen.line()
+    screen.line(counted(len(report.findings), "finding"), bold=True)
+    for found in report.findings:
+        screen.prose(f"{found.tool}: {found.problem}; {found.way_out}", indent="  ")
+    answers = [{"question": question, "answer": answer} for question, answer in report.answers]
+    findings = [{"tool": each.tool, "problem": each.problem, "way_out": each.way_out} for each in report.findings]
+    screen.data({"name": report.name, "answers": answers, "findings": findings})
+    return Exit.DONE

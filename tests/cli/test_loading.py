@@ -1,0 +1,72 @@
+"""References name an agent, with what is changed of it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from loopwright.cli.loading import Reference, is_loadable, load_agent, parse_reference
+from loopwright.errors import ConfigurationError
+from loopwright.graphs.support import agent as support
+
+SUPPORT = "loopwright.graphs.support:agent"
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        Reference(SUPPORT, {}),
+        Reference("shop:agents.support", {"max_steps": "4"}),
+        Reference(SUPPORT, {"model": "openai:some/model & more?", "max_cost": "0.05"}),
+    ],
+)
+def test_a_reference_survives_its_text(reference: Reference) -> None:
+    """The text in a run's row says all: another process reads the same reference from it."""
+    assert reference == parse_reference(str(reference))
+    assert is_loadable(str(reference))
+
+
+@pytest.mark.parametrize("text", ["", "support", "(invoke)", "a.b:", ":agent", "a b:c", "a..b:c", "../shop:agent"])
+def test_what_names_no_agent_is_refused(text: str) -> None:
+    """The form is package.module:name."""
+    with pytest.raises(ConfigurationError, match=r"names no agent; the form is package\.module:name"):
+        parse_reference(text)
+
+
+def test_changes_are_laid_over_the_agents_own() -> None:
+    """Another model and other limits; tools, rules and the limits that are not named stay."""
+    changes = {"model": "demo", "max_steps": "2", "max_seconds": "7.5"}
+    changed = load_agent(Reference(SUPPORT, changes)).spec
+    assert (2, 7.5, support.spec.limits.max_tool_calls) == (
+        changed.limits.max_steps,
+        changed.limits.max_seconds,
+        changed.limits.max_tool_calls,
+    )
+    assert (support.spec.rules, [*support.spec.tools]) == (changed.rules, [*changed.tools])
+    assert support.spec.model is not changed.model
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"max_steps": "many"}, "max_steps is 'many'; give a number"),
+        ({"max_speed": "1"}, "an agent has no option 'max_speed' that could be changed"),
+        ({"max_cost": "1"}, "the price of 'demo' is not known"),
+        ({"model": "demo", "max_cost": "1"}, "the price of 'demo' is not known"),
+        ({"max_cost": "NaN"}, "max_cost is"),
+        ({"model": "telepathy"}, "no model is known by the name 'telepathy'"),
+    ],
+)
+def test_changes_that_cannot_be_made_are_refused(changes: dict[str, str], message: str) -> None:
+    """The error names what was wrong, before any step runs."""
+    with pytest.raises(ConfigurationError, match=message):
+        load_agent(Reference(SUPPORT, changes))
+
+
+def test_a_limit_on_money_is_exact() -> None:
+    """The text of a price never becomes a float."""
+    priced = {"model": "openai:gpt-5-mini", "max_cost": "0.1"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "none")
+        assert Decimal("0.1") == load_agent(Reference(SUPPORT, priced)).spec.limits.max_cost
