@@ -6,10 +6,16 @@ import ipaddress
 import os
 import socket
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+from tests.world.nursery import Nursery
+from tests.world.postgres import Database, Postgres
+
+from loopwright import Checkpoints, open_checkpoints
+from loopwright.testing import ManualClock
 
 _IN_CI = os.environ.get("LOOPWRIGHT_CI") == "1"  # read now: `pytest_configure` takes it away with the rest
 
@@ -76,6 +82,48 @@ def loopback_only() -> Generator[None]:
         patch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
         patch.setattr(socket, "getaddrinfo", guarded_getaddrinfo)
         yield
+
+
+@pytest.fixture(name="clock")
+def make_clock() -> ManualClock:
+    """Stands still until the test moves it."""
+    return ManualClock()
+
+
+@pytest.fixture(name="checkpoints", params=["memory", "sqlite"])
+def open_both_kinds(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock) -> Generator[Checkpoints]:
+    """A store in memory, and one in a file; both by the manual clock."""
+    url = "memory:" if request.param == "memory" else f"sqlite:///{tmp_path / 'runs.db'}"
+    with open_checkpoints(url, clock=clock) as checkpoints:
+        yield checkpoints
+
+
+@pytest.fixture(scope="session", name="postgres_server")
+def start_postgres() -> Generator[Postgres]:
+    """A real server; started by the first test that asks for it."""
+    with Postgres() as server:
+        yield server
+
+
+@pytest.fixture(name="postgres")
+def lend_database(postgres_server: Postgres) -> Generator[Database]:
+    """A database of the test's own, set up."""
+    with postgres_server.database() as database:
+        yield database
+
+
+@pytest.fixture(scope="session", name="shared_nursery")
+def start_nursery() -> Generator[Nursery]:
+    """Imports everything once, for all tests."""
+    with Nursery() as nursery:
+        yield nursery
+
+
+@pytest.fixture(name="nursery")
+def lend_nursery(shared_nursery: Nursery) -> Generator[Nursery]:
+    """Forks processes that a test may kill; none outlives its test."""
+    yield shared_nursery
+    shared_nursery.sweep()
 
 
 def _require_loopback(family: int, address: Any) -> None:

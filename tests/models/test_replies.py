@@ -1,0 +1,151 @@
+"""What a reply means: calls, an answer, a refusal, or nothing that can be used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
+
+from loopwright.models import estimate_input, read_reply, tokens_of
+from loopwright.state import CallTools, FinalAnswer, Malformed, Refused
+from loopwright.testing import check_transcript
+
+
+def message(content: Any = "", *, calls: Any = (), invalid: Any = (), finish: str = "stop", **extra: Any) -> AIMessage:
+    """A reply."""
+    return AIMessage(
+        content,
+        tool_calls=[*calls],
+        invalid_tool_calls=[*invalid],
+        response_metadata={"finish_reason": finish},
+        additional_kwargs=extra,
+    )
+
+
+def asked(call_id: str | None, value: int = 1) -> ToolCall:
+    """A call."""
+    return ToolCall(name="echo", args={"value": value}, id=call_id, type="tool_call")
+
+
+TABLE: list[tuple[AIMessage, Any]] = [
+    (message("It is 4."), FinalAnswer("It is 4.")),
+    (message([{"type": "text", "text": "It is 4."}]), FinalAnswer("It is 4.")),
+    (message(""), Malformed("empty")),
+    (message(" \n"), Malformed("empty")),
+    (message([]), Malformed("empty")),
+    (message([{"type": "reasoning", "reasoning": "hm"}]), Malformed("empty")),
+    (message("It is", finish="length"), Malformed("truncated", "It is")),
+    (message("", finish="length"), Malformed("truncated")),
+    (message("", calls=[asked("c1")], finish="length"), Malformed("truncated")),
+    (message("", finish="content_filter"), Refused("The model's provider filtered the reply.")),
+    (message("Half a", finish="content_filter"), Refused("Half a")),
+    (message("", refusal="I cannot."), Refused("I cannot.")),
+    (message([{"type": "refusal", "refusal": "I cannot."}]), Refused("I cannot.")),
+    (message("", calls=[asked("c1")], refusal="I cannot."), Refused("I cannot.")),
+]
+
+
+@pytest.mark.parametrize(("reply", "decision"), TABLE)
+def test_table(reply: AIMessage, decision: Any) -> None:
+    """And what is kept of it is a message that can be sent again, or nothing."""
+    kept, found = read_reply(reply, "r/1")
+    assert decision == found
+    check_transcript([kept] if kept else [])
+
+
+def test_calls_with_a_thought() -> None:
+    """The text beside them is kept with them."""
+    kept, decision = read_reply(message("Let me look.", calls=[asked("c1")]), "r/1")
+    assert isinstance(decision, CallTools)
+    assert ("Let me look.", ["c1"], [{"value": 1}]) == (
+        decision.thought,
+        [call.id for call in decision.calls],
+        [call.args for call in decision.calls],
+    )
+    assert kept is not None
+    assert kept.text == "Let me look."
+
+
+@pytest.mark.parametrize("ids", [["", "", None], ["a", "a", "a"], [None, "a", "a"]])
+def test_every_call_gets_an_id_of_its_own(ids: list[str | None]) -> None:
+    """The same in the message and in the decision, and the same again when the step is repeated."""
+    reply = message(calls=[asked(given, value) for value, given in enumerate(ids)])
+    kept, decision = read_reply(reply, "r/1")
+    assert isinstance(decision, CallTools)
+    assert kept is not None
+    own = [call.id for call in decision.calls]
+    assert (len(set(own)), own) == (3, [call["id"] for call in kept.tool_calls])
+    assert [0, 1, 2] == [call.args["value"] for call in decision.calls]
+    assert (kept, decision) == read_reply(reply, "r/1")
+    _, other = read_reply(reply, "r/2")
+    assert isinstance(other, CallTools)
+    assert other != decision
+
+
+def bad(args: str, call_id: str | None = "c9") -> Any:
+    """A call that a client could not read."""
+    return {"name": "echo", "args": args, "id": call_id, "error": None, "type": "invalid_tool_call"}
+
+
+@pytest.mark.parametrize("reply", [message(invalid=[bad('{"value": 1')]), message(invalid=[bad("[1]", None)])])
+def test_a_call_that_cannot_be_read_is_a_call_with_an_error(reply: AIMessage) -> None:
+    """The model is told; what is sent again holds arguments that every server can read back."""
+    kept, decision = read_reply(reply, "r/1")
+    assert isinstance(decision, CallTools)
+    assert kept is not None
+    assert (1, {}) == (len(decision.calls), decision.calls[0].args)
+    assert "no JSON object" in decision.calls[0].error
+    assert ([{}], []) == ([call["args"] for call in kept.tool_calls], kept.invalid_tool_calls)
+
+
+@pytest.mark.parametrize("value", [10**30, -(10**30), float("nan"), "\ud800"])
+def test_arguments_that_cannot_be_stored(value: Any) -> None:
+    """They would break the checkpoint, or the next request: the model is told instead."""
+    kept, decision = read_reply(message(calls=[asked("c1", value)]), "r/1")
+    assert isinstance(decision, CallTools)
+    assert kept is not None
+    assert decision.calls[0].error
+    assert [{}] == [call["args"] for call in kept.tool_calls]
+
+
+def test_a_server_that_gives_every_message_one_id() -> None:
+    """The second does not take the first one's place."""
+    reply = message("It is 4.")
+    reply.id = "chatcmpl-0"
+    first, _ = read_reply(reply, "r/1")
+    second, _ = read_reply(reply, "r/2", {"chatcmpl-0"})
+    assert first is not None
+    assert second is not None
+    assert ("chatcmpl-0", True) == (first.id, second.id != first.id)
+
+
+def usage(**figures: Any) -> AIMessage:
+    """A reply with reported tokens."""
+    return AIMessage("x" * 40, usage_metadata={"input_tokens": 0, "output_tokens": 0, "total_tokens": 0, **figures})
+
+
+@pytest.mark.parametrize(
+    ("reply", "figures"),
+    [
+        (usage(input_tokens=9, output_tokens=3), (9, 3, 0, False)),
+        (usage(input_tokens=9, output_tokens=3, input_token_details={"cache_read": 5}), (9, 3, 5, False)),
+        (usage(input_tokens=9, output_tokens=3, input_token_details={"cache_read": 50}), (9, 3, 9, False)),
+        (usage(input_tokens=9, output_tokens=3, input_token_details={"cache_read": -5}), (9, 3, 0, False)),
+        (usage(), (77, 14, 0, True)),
+        (usage(input_tokens=9), (9, 14, 0, True)),
+        (AIMessage("x" * 40), (77, 14, 0, True)),
+    ],
+)
+def test_tokens(reply: AIMessage, figures: tuple[int, int, int, bool]) -> None:
+    """What was reported; what was not is estimated, and marked so; a part is never more than the whole."""
+    tokens = tokens_of(reply, 77)
+    assert figures == (tokens.input, tokens.output, tokens.cached, tokens.estimated)
+
+
+def test_the_input_is_estimated_from_the_newest_report() -> None:
+    """What came after it is counted by its letters."""
+    before: list[AnyMessage] = [HumanMessage("x" * 400), usage(input_tokens=90, output_tokens=10, total_tokens=100)]
+    assert estimate_input(before) == 100
+    assert estimate_input([*before, ToolMessage("y" * 400, tool_call_id="c")]) == 204
+    assert estimate_input([HumanMessage("x" * 400)]) == 104

@@ -1,0 +1,122 @@
+"""What users may write, as the type checkers see it. Never run: mypy and pyright read it, with the rest."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, assert_type
+
+from langchain_core.tools import BaseTool
+
+from loopwright import (
+    Agent,
+    Approval,
+    Checkpoints,
+    Effect,
+    Event,
+    Limits,
+    Price,
+    ProposedCall,
+    Receipt,
+    Run,
+    RunResult,
+    Runs,
+    RunStatus,
+    StopReason,
+    SyncRuns,
+    Usage,
+    allow,
+    annotate,
+    aopen_checkpoints,
+    approve,
+    ask,
+    check,
+    create_agent,
+    deny,
+    edit,
+    happened,
+    not_happened,
+    open_checkpoints,
+    open_model,
+    reject,
+    respond,
+    tool,
+)
+from loopwright.state import Happened, NotHappened, TrailEntry
+
+
+def look_for(effect: Effect, args: Mapping[str, Any]) -> Happened | NotHappened | None:
+    """A verify hook."""
+    return happened(effect.key) if args else not_happened()
+
+
+@tool(effect="write", key="refund:{order_id}", timeout=5, verify=look_for, untrusted=True, hands_over=False)
+def issue_refund(order_id: str, amount: int, effect: Effect) -> str:
+    """Pay money back for an order."""
+    return f"{order_id} {amount} {effect.key}"
+
+
+@tool
+async def look_up(order_id: str) -> dict[str, str]:
+    """Look up an order by its code."""
+    return {"order_id": order_id}
+
+
+def small(proposed: ProposedCall) -> bool:
+    """A predicate."""
+    return bool(proposed.args["amount"] <= 50) and proposed.tool == "issue_refund"
+
+
+def build(other: BaseTool, checkpoints: Checkpoints) -> Agent:
+    """Everything that an agent can be built with."""
+    agent = create_agent(
+        open_model("openai:gpt-5-mini", temperature=0),
+        [issue_refund, look_up, annotate(other, effect="read")],
+        system_prompt="You support customers of a shop.",
+        limits=Limits(max_steps=8, max_cost=Decimal("0.05"), max_calls_per_tool={"issue_refund": 1}),
+        permissions=[allow("issue_refund", when=small), ask("effect:write", expires_in=60), deny("look_up")],
+        price=Price(Decimal(1), Decimal(2), cached=Decimal("0.5")),
+        checkpoints=checkpoints,
+        name="support",
+    )
+    assert_type(agent, Agent)
+    print(check(agent))  # noqa: T201 -- what it is for
+    return agent
+
+
+def use(agent: Agent) -> None:
+    """The sync face."""
+    with open_checkpoints("memory:") as checkpoints:
+        runs = SyncRuns(agent, checkpoints)
+        result = runs.run("Refund A100.", thread_id=7)
+        assert_type(result, RunResult)
+        assert_type(result.status, RunStatus)
+        assert_type(result.stop_reason, StopReason | None)
+        assert_type(result.usage, Usage)
+        assert_type(result.usage.cost, Decimal)
+        assert_type(result.trail, tuple[TrailEntry, ...])
+        assert_type(result.approvals, tuple[Approval, ...])
+        waiting = result.approvals[0]
+        for decision in (approve(), edit(amount=40), edit({"amount": 1}, tool="x"), reject("no"), respond("yes")):
+            assert_type(runs.decide(waiting.id, decision, by="ana"), Receipt)
+        assert_type(runs.decide(waiting.id, {"type": "approve"}, by="ana"), Receipt)
+        assert_type(runs.resolve(waiting.effect_id, not_happened(), by="ana"), Receipt)
+        assert_type(runs.cancel(result.run_id, by="ana"), Receipt)
+        assert_type(runs.start("Hi.", thread_id="t", run_id="r"), Run)
+        found: Sequence[Run] = runs.list(status=RunStatus.WAITING)
+        recovered: Sequence[RunResult] = runs.recover()
+        events: Iterator[Event] = runs.stream("Hi.", thread_id="t")
+        print(found, recovered, events)  # noqa: T201 -- so that they are used
+
+
+async def use_async(agent: Agent) -> None:
+    """The async face."""
+    async with await aopen_checkpoints("sqlite:///runs.db") as checkpoints, Runs(agent, checkpoints) as runs:
+        result = await runs.run("Refund A100.", thread_id="t")
+        assert_type(result, RunResult)
+        assert_type(await runs.decide(result.approvals[0].id, approve(), by="ana"), Receipt)
+        assert_type(await runs.wait(result.run_id), RunResult)
+        events: AsyncIterator[Event] = runs.stream("Hi.", thread_id="t")
+        async for event in events:
+            assert_type(event, Event)
+        await runs.drain()
