@@ -1,0 +1,118 @@
+"""The runs, as the ledger lists them."""
+
+from __future__ import annotations
+
+import pytest
+
+from loopwright import Checkpoints, RunStatus, StopReason
+from loopwright.checkpoints import NewApproval, RunRow
+from loopwright.testing import ManualClock
+
+WHO = {"thread_id": "t", "agent": "a"}
+
+
+def row(checkpoints: Checkpoints, run_id: str) -> RunRow:
+    """Return a run that is there."""
+    found = checkpoints.ledger.runs.find(run_id)
+    assert found is not None
+    return found
+
+
+def start(checkpoints: Checkpoints, run_id: str, thread_id: str = "t") -> None:
+    """Note a run that was asked for."""
+    checkpoints.ledger.runs.start(run_id, thread_id=thread_id, agent="a", message="hello", task="hello")
+
+
+def test_starting_twice_is_once(checkpoints: Checkpoints) -> None:
+    """The second start changes nothing, whatever it says."""
+    start(checkpoints, "r1")
+    before = row(checkpoints, "r1")
+    checkpoints.ledger.runs.start("r1", thread_id="x", agent="b", message="other", task="other")
+    assert before == row(checkpoints, "r1")
+    assert checkpoints.ledger.runs.find("r2") is None
+
+
+def test_taking_in_ends_what_was_left(checkpoints: Checkpoints) -> None:
+    """An unfinished run of the thread is superseded; one that still queues is not, nor is one of another thread."""
+    for run_id, thread_id in (("old", "t"), ("new", "t"), ("queued", "t"), ("other", "t2")):
+        start(checkpoints, run_id, thread_id)
+    runs = checkpoints.ledger.runs
+    runs.begin("old", **WHO, task="hello")
+    runs.begin("other", thread_id="t2", agent="a", task="hello")
+    runs.begin("new", **WHO, task="hello")
+    statuses = {run_id: row(checkpoints, run_id).status for run_id in ("old", "new", "queued", "other")}
+    assert {"old": "cancelled", "new": "running", "queued": "running", "other": "running"} == statuses
+    assert ("", "hello") == (row(checkpoints, "new").input, row(checkpoints, "queued").input)
+
+
+def test_the_first_end_counts(checkpoints: Checkpoints) -> None:
+    """A run that has ended stays as it ended."""
+    start(checkpoints, "r1")
+    ledger = checkpoints.ledger
+    ledger.end_run("r1", StopReason.ANSWERED, thread_id="t", cost_nano=5)
+    ledger.end_run("r1", StopReason.CANCELLED, thread_id="t", cost_nano=9)
+    ledger.runs.set_status("r1", RunStatus.RUNNING)
+    ended = row(checkpoints, "r1")
+    assert ("succeeded", "answered", 5, True) == (ended.status, ended.reason, ended.cost_nano, ended.is_final)
+    assert not ledger.cancel("r1", "ana")
+
+
+def test_cancelling_once(checkpoints: Checkpoints) -> None:
+    """The first wish counts, closes what is open, and is in the log."""
+    start(checkpoints, "r1")
+    ledger = checkpoints.ledger
+    ledger.approvals.open("r1", "t", [NewApproval("q1", "tool_approval", "pay", {}, {})])
+    assert ledger.cancel("r1", "ana")
+    assert not ledger.cancel("r1", "ben")
+    assert not ledger.cancel("nope", "ben")
+    assert row(checkpoints, "r1").cancel_by == "ana"
+    assert ledger.approvals.list_open() == []
+    assert ["asked", "cancelled", "decided"] == sorted(record.event for record in ledger.log.records())
+
+
+def test_listing(checkpoints: Checkpoints, clock: ManualClock) -> None:
+    """Newest first; by status, by thread, and no more than asked for."""
+    for number in range(4):
+        start(checkpoints, f"r{number}", f"t{number % 2}")
+        clock.advance(1)
+    runs = checkpoints.ledger.runs
+    checkpoints.ledger.end_run("r3", StopReason.ANSWERED, thread_id="t1", cost_nano=0)
+    assert ["r3", "r2", "r1", "r0"] == [run.id for run in runs.list()]
+    assert ["r3", "r2"] == [run.id for run in runs.list(limit=2)]
+    assert ["r3", "r1"] == [run.id for run in runs.list(thread_id="t1")]
+    assert ["r3"] == [run.id for run in runs.list(status="succeeded")]
+
+
+@pytest.mark.parametrize("worker", [False, True])
+def test_what_is_left_to_do(checkpoints: Checkpoints, clock: ManualClock, worker: bool) -> None:  # noqa: FBT001 -- a column
+    """Running, and nobody drives it; waiting, and decided, expired or cancelled; also after a worker died with it."""
+    ledger = checkpoints.ledger
+    names = ["running", "leased", "asked", "decided", "expired", "cancelled", "ended"]
+    for name in names:
+        start(checkpoints, name, thread_id=name)
+    for name in names[2:6]:
+        expires = 60 if name == "expired" else None
+        ledger.approvals.open(name, name, [NewApproval(name, "tool_approval", "pay", {}, {}, expires_in=expires)])
+    clock.advance(60)
+    ledger.leases.take("leased")
+    ledger.approvals.decide("decided", {"type": "approve"}, "ana")
+    ledger.cancel("cancelled", "ana")
+    ledger.end_run("ended", StopReason.ANSWERED, thread_id="ended", cost_nano=0)
+    if worker:
+        clock.advance(1)
+        for name in names:
+            ledger.runs.set_worker(name, "somebody")
+    assert {"running", "decided", "expired", "cancelled"} == {run.id for run in ledger.runs.unfinished()}
+    clock.advance(11)
+    assert "leased" in {run.id for run in ledger.runs.unfinished()}
+
+
+def test_saying_again_that_it_waits_loses_no_decision(checkpoints: Checkpoints, clock: ManualClock) -> None:
+    """What was decided since it waits is still to be carried out."""
+    start(checkpoints, "r1")
+    ledger = checkpoints.ledger
+    ledger.approvals.open("r1", "t", [NewApproval("q1", "tool_approval", "pay", {}, {})])
+    ledger.approvals.decide("q1", {"type": "approve"}, "ana")
+    clock.advance(5)
+    ledger.runs.set_status("r1", RunStatus.WAITING)
+    assert ["r1"] == [run.id for run in ledger.runs.unfinished()]

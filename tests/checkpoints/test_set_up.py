@@ -1,0 +1,142 @@
+"""Setting a database up: by many processes at once, from any state of it; and never over what a later release wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import pytest
+from tests.world.nursery import Nursery
+from tests.world.postgres import Postgres
+from tests.world.stores import Store
+from tests.world.stories import ANSWER, build_shop, finish
+from tests.world.till import Till
+
+from loopwright import SyncRuns, open_checkpoints
+from loopwright.errors import StorageError, VersionUnsupported
+
+MANY = 8
+
+
+@pytest.fixture(name="empty", params=["sqlite", "postgres"])
+def lend_empty_store(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Store]:
+    """A database in which nothing is."""
+    if request.param == "sqlite":
+        yield Store("sqlite", f"sqlite:///{tmp_path / 'runs.db'}", path=tmp_path / "runs.db")
+        return
+    server: Postgres = request.getfixturevalue("postgres_server")
+    with server.database("template0") as database:
+        yield Store("postgres", database.url, postgres=database)
+
+
+def leave_empty(_store: Store) -> None:
+    """Nothing is there."""
+
+
+def make_ready(store: Store) -> None:
+    """Everything is there."""
+    open_checkpoints(store.url).close()
+
+
+def stop_after_the_savers_tables(store: Store) -> None:
+    """LangGraph's own saver was here before: its tables, without a fence or a ledger."""
+    make_ready(store)
+    tables = ("lw_runs", "lw_leases", "lw_approvals", "lw_effects", "lw_spend", "lw_log", "lw_log_head")
+    if store.kind == "postgres":
+        store.run([f"drop table {table}" for table in (*tables, "lw_schema")])
+        store.run(["drop index lw_one_child", "drop index lw_one_root"])
+        return
+    store.run([f"drop trigger {name}" for name in ("lw_one_child", "lw_one_root")])
+    store.run([f"drop table {table}" for table in tables])
+    store.run(["drop index lw_children", "pragma user_version = 0"])
+
+
+def stop_after_the_ledgers_tables(store: Store) -> None:
+    """A process died between the ledger and the checkpoints: half of LangGraph's migrations are missing."""
+    make_ready(store)
+    if store.kind == "postgres":
+        store.run(["drop index lw_one_child", "drop index lw_one_root", "drop table checkpoint_writes"])
+        store.run(["delete from checkpoint_migrations where v > 2"])
+        store.run(
+            ["drop index if exists checkpoints_thread_id_idx", "drop index if exists checkpoint_blobs_thread_id_idx"]
+        )
+        return
+    store.run(["drop table checkpoints", "drop table writes"])
+
+
+def stop_without_triggers(store: Store) -> None:
+    """Somebody took the fence and the guard of the log away."""
+    make_ready(store)
+    if store.kind == "postgres":
+        store.run(["drop index lw_one_child", "drop index lw_one_root"])
+    else:
+        store.run(["drop trigger lw_one_child", "drop trigger lw_one_root"])
+    store.drop_log_triggers()
+
+
+@pytest.mark.parametrize(
+    ("state", "many"),
+    [
+        (leave_empty, MANY),
+        (make_ready, MANY),
+        (stop_after_the_ledgers_tables, MANY),
+        (stop_after_the_savers_tables, 2),
+        (stop_without_triggers, 2),
+    ],
+)
+def test_many_processes_at_once(nursery: Nursery, empty: Store, state: Callable[[Store], None], many: int) -> None:
+    """Each opens and writes, whatever was there; in the end everything is in its place, and a run goes through."""
+    state(empty)
+    names = [f"p{number}" for number in range(many)]
+    children = [nursery.start("tests.world.crowds:open_at_once", url=empty.url, pool_size=2) for _ in names]
+    assert ["ready"] * many == [child.receive() for child in children]
+    for child, name in zip(children, names, strict=True):
+        child.send(name)
+    assert [True] * many == [child.receive() for child in children]
+    assert [0] * many == [child.wait() for child in children]
+    with open_checkpoints(empty.url) as checkpoints:
+        assert set(names) == {run.id for run in checkpoints.ledger.runs.list()}
+        finish(build_shop(Till()), checkpoints)
+        assert checkpoints.ledger.log.verify().is_whole
+    objects = fenced(empty)
+    assert {"lw_one_child", "lw_one_root"} <= objects
+    assert objects & {"lw_log_append_only", "lw_log_no_update"}
+
+
+def fenced(store: Store) -> set[str]:
+    """Return the names of indexes and triggers."""
+    if store.kind == "postgres":
+        query = "select indexname from pg_indexes union select tgname::text from pg_trigger"
+    else:
+        query = "select name from sqlite_master"
+    return {row[0] for row in store.execute(query)}
+
+
+def test_a_newer_schema_is_refused(kept: Store) -> None:
+    """Nothing is changed, and what is in it is there for who can read it."""
+    agent = build_shop(Till())
+    with open_checkpoints(kept.url) as checkpoints:
+        done = finish(agent, checkpoints)
+    newer, back = ("pragma user_version = 99", "pragma user_version = 1")
+    if kept.kind == "postgres":
+        newer, back = ("insert into lw_schema (version) values (99)", "delete from lw_schema where version = 99")
+    kept.execute(newer)
+    before = kept.text()
+    for _ in range(2):
+        with pytest.raises(VersionUnsupported, match="schema 99"):
+            open_checkpoints(kept.url)
+    assert before == kept.text()
+    kept.execute(back)
+    with open_checkpoints(kept.url) as checkpoints:
+        assert ANSWER == SyncRuns(agent, checkpoints).get(done.run_id).answer
+
+
+def test_a_migration_that_breaks_off_leaves_nothing(empty: Store) -> None:
+    """The tables of a version come in one transaction: one that cannot be made stops all, and opening anew succeeds."""
+    empty.execute("create table lw_log_head (wrong integer)")
+    with pytest.raises(StorageError, match="already exists"):
+        open_checkpoints(empty.url)
+    tables = "select name from sqlite_master" if empty.kind == "sqlite" else "select tablename from pg_tables"
+    assert "lw_runs" not in {row[0] for row in empty.execute(tables)}
+    empty.execute("drop table lw_log_head")
+    make_ready(empty)

@@ -1,0 +1,215 @@
+"""Anything can be stored: alike on every store, or with a mark, or refused before the effect; never lost after it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum, StrEnum
+from typing import Any
+
+import pytest
+from tests.world.doors import DOORS, Desk, DoorName
+from tests.world.plans import planned
+
+from loopwright import Agent, Checkpoints, RunResult, allow, create_agent, tool
+from loopwright.testing import call, check_transcript
+
+MARK = "\ufffd"
+ODD_TEXTS = {
+    "nul": ("a\x00b", f"a{MARK}b"),
+    "lone surrogate": ("a\ud83db", f"a{MARK}b"),
+    "reversed pair": ("\ude00\ud83d", MARK * 2),
+    "a pair in two halves": ("\ud83d\ude00", "😀"),
+    "emoji": ("😀👩‍👩‍👧", "😀👩‍👩‍👧"),
+    "controls": ("\x01\x1f\x7f\x85\u2028", "\x01\x1f\x7f\x85\u2028"),
+    "right to left": ("\u202eabc\ufeff", "\u202eabc\ufeff"),
+}
+
+
+class Colour(Enum):
+    """An enumeration that is no text."""
+
+    RED = 1
+
+
+class Size(StrEnum):
+    """One that is."""
+
+    BIG = "big"
+
+
+@dataclass
+class Order:
+    """What a tool of a user's may return."""
+
+    id: str
+    colour: Colour
+    total: Decimal
+
+
+ODD_RESULTS: dict[str, tuple[Any, str]] = {
+    **ODD_TEXTS,
+    "nan": ({"x": float("nan"), "y": float("-inf")}, '{"x": NaN, "y": -Infinity}'),
+    "big": (2**70, str(2**70)),
+    "bytes": (b"\x00\xff", "AP8="),
+    "enum": (Colour.RED, "1"),
+    "text enum": ([Size.BIG], '["big"]'),
+    "dataclass": (Order("A\x001", Colour.RED, Decimal("1.50")), '{"id": "A\\u00001", "colour": 1, "total": "1.50"}'),
+    "keys": ({("a", 1): {2}, "\x00": None}, '{"[\\"a\\", 1]": [2], "\\u0000": null}'),
+}
+
+
+def build_payer(*turns: Any) -> tuple[Agent, list[Any]]:
+    """Build an agent that pays without asking; returns it with what the tool was given."""
+    given: list[Any] = []
+
+    @tool(effect="write")
+    def pay(order: Any) -> Any:
+        """Pay money back for an order."""
+        given.append(order)
+        return ODD_RESULTS[order][0] if isinstance(order, str) and order in ODD_RESULTS else "paid"
+
+    return create_agent(planned(turns), [pay], permissions=[allow("pay")]), given
+
+
+def same_when_read_again(result: RunResult, desk: Desk) -> None:
+    """Require that the database brings back what the run returned."""
+    assert result.status == "succeeded"
+    check_transcript(result.messages)
+    again = desk.wait(result.run_id)
+    assert [message.model_dump() for message in result.messages] == [one.model_dump() for one in again.messages]
+    assert (result.trail, result.answer) == (again.trail, again.answer)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_texts_of_the_user_and_the_model(checkpoints: Checkpoints, door: DoorName) -> None:
+    """Kept, or marked: in the message, the answer, the list of runs and the log; the model sees the mark too."""
+    for number, (text, kept) in enumerate(ODD_TEXTS.values()):
+        agent, _ = build_payer(f"Answer {text}.")
+        desk = Desk(agent, checkpoints, door)
+        result = desk.run(f"Ask {text}.", thread_id=f"t{number}")
+        assert [f"Ask {kept}.", f"Answer {kept}."] == [message.text for message in result.messages]
+        row = checkpoints.ledger.runs.find(result.run_id)
+        assert row is not None
+        assert f"Answer {kept}." == result.answer
+        same_when_read_again(result, desk)
+    assert checkpoints.ledger.log.verify().is_whole
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_results_of_tools(checkpoints: Checkpoints, door: DoorName) -> None:
+    """Text with marks, or JSON: the tool runs once, its effect is settled with the same text that the model reads."""
+    agent, given = build_payer([call("pay", order=name) for name in ODD_RESULTS], "Done.")
+    desk = Desk(agent, checkpoints, door)
+    result = desk.run()
+    texts = {name: text for name, (_, text) in ODD_RESULTS.items()}
+    assert [*texts.values()] == [message.text for message in result.messages if message.type == "tool"]
+    assert sorted(ODD_RESULTS) == sorted(given)
+    effects = checkpoints.ledger.effects.of_run(result.run_id)
+    assert sorted(("done", text) for text in texts.values()) == sorted((row.status, row.result) for row in effects)
+    same_when_read_again(result, desk)
+
+
+ODD_ARGS: dict[str, Any] = {
+    "nul": "a\x00b",
+    "nul in a key": {"a\x00b": 1},
+    "lone surrogate": "a\ud83db",
+    "nan": float("nan"),
+    "infinity": [float("inf")],
+    "above 64 bits": 2**64,
+    "below 64 bits": {"x": -(2**63) - 1},
+    "bytes": b"\x00",
+    "enum": Colour.RED,
+    "object": object(),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_arguments_that_cannot_be_kept(checkpoints: Checkpoints, door: DoorName) -> None:
+    """The tool gets them exactly as they were said, or never runs and the model reads why; alike on every store."""
+    agent, given = build_payer([call("pay", order=odd) for odd in ODD_ARGS.values()], "Done.")
+    desk = Desk(agent, checkpoints, door)
+    result = desk.run()
+    told = [message.text for message in result.messages if message.type == "tool"]
+    ran = [odd for odd, text in zip(ODD_ARGS.values(), told, strict=True) if text == "paid"]
+    assert sorted(map(repr, ran)) == sorted(map(repr, given))
+    assert ["done"] * len(ran) == [row.status for row in checkpoints.ledger.effects.of_run(result.run_id)]
+    assert [] == [text for text in told if text != "paid" and "arguments" not in text]
+    same_when_read_again(result, desk)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_arguments_at_the_edge(checkpoints: Checkpoints, door: DoorName) -> None:
+    """What is storable reaches the tool as it was said."""
+    args: Mapping[str, Any] = {
+        "largest": 2**63 - 1,
+        "smallest": -(2**63),
+        "deep": [[[[[{"a": None}]]]]],
+        "float": 1e300,
+        "text": "😀\n\t",
+    }
+    agent, given = build_payer(call("pay", order=args), "Done.")
+    desk = Desk(agent, checkpoints, door)
+    result = desk.run()
+    assert [args] == given
+    same_when_read_again(result, desk)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_tool_that_raises_odd_texts(checkpoints: Checkpoints, door: DoorName) -> None:
+    """An exception's text goes through the same door: the run goes on, the effect is asked about."""
+
+    @tool(effect="read")
+    def fail(order: str) -> str:
+        """Fail."""
+        raise ValueError(f"no {order} \x00 \ud800 {2**70}")
+
+    agent = create_agent(planned([call("fail", order="A1"), "Done."]), [fail])
+    desk = Desk(agent, checkpoints, door)
+    result = desk.run()
+    assert f"{2**70}" in result.messages[2].text
+    same_when_read_again(result, desk)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_metadata_and_tags(checkpoints: Checkpoints, door: DoorName) -> None:
+    """What a caller says about a run is kept with marks; what has no JSON form never breaks it."""
+    config: Any = {
+        "configurable": {"thread_id": "t"},
+        "tags": ["a\x00b", "\ud800"],
+        "metadata": {"n\x00": "v\x00", "s": "\ud800", "nan": float("nan"), "big": 2**70, "bytes": b"\x00"}
+        | {"enum": Colour.RED, "order": Order("A", Colour.RED, Decimal(1)), "inf": [float("inf")]},
+    }
+    agent: Any = create_agent(planned(["Done."]), [], checkpoints=checkpoints)
+    given: Any = {"messages": [("user", "Hi.")]}
+    result: Any = agent.invoke(given, config) if door == "sync" else asyncio.run(agent.ainvoke(given, config))
+    assert "Done." == result["messages"][-1].text
+    metadata: Any = next(checkpoints.saver.list(config)).metadata
+    assert (f"v{MARK}", MARK) == (metadata[f"n{MARK}"], metadata["s"])
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_what_people_say(checkpoints: Checkpoints, door: DoorName) -> None:
+    """Reasons, edits, responses and names with odd characters are kept, as they are or marked, and the run goes on."""
+
+    @tool(effect="write")
+    def pay(order: str) -> str:
+        """Pay money back for an order."""
+        return f"paid {order}"
+
+    agent = create_agent(planned([call("pay", order="A1"), "Done."]), [pay])
+    desk = Desk(agent, checkpoints, door)
+    text = "a\x00b\ud83d!\x1f😀"
+    marked = [text.replace("\ud83d", mark).replace("\x00", nul) for mark in (MARK, "?") for nul in (MARK, "\x00")]
+    said: list[Any] = [
+        {"type": "reject", "message": f"no {text}"},
+        {"type": "respond", "message": f"yes {text}"},
+        {"type": "edit", "edited_action": {"name": "pay", "args": {"order": text}}},
+    ]
+    for decision in said:
+        waiting = desk.run(thread_id=decision["type"])
+        result = desk.answer(waiting, decision)
+        assert any(one in result.messages[2].text for one in marked), result.messages[2].text
+        same_when_read_again(result, desk)
