@@ -12,7 +12,7 @@ from tests.world.plans import planned
 from loopwright import Agent, Checkpoints, create_agent
 from loopwright.errors import ConfigurationError
 
-ID = uuid.uuid4()
+ID = uuid.UUID("5ef2a57a-059f-4aae-846b-4ba22214479a")
 REFUSED: list[Any] = [None, "", " a ", "x" * 3000, "a\0b", 1.5, True]
 
 

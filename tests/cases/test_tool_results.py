@@ -70,7 +70,9 @@ RESULTS: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize("effect", ["read", "write"])
-@pytest.mark.parametrize(("value", "text"), RESULTS, ids=[repr(value)[:40] for value, _ in RESULTS])
+@pytest.mark.parametrize(
+    ("value", "text"), RESULTS, ids=[f"{number}-{type(value).__name__}" for number, (value, _) in enumerate(RESULTS)]
+)
 def test_c42_whatever_a_tool_returns(value: Any, text: str, effect: Any) -> None:
     """Always a text that is not empty, JSON where it can be; nothing crashes, and it counts as a success."""
 

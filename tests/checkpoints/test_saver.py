@@ -17,7 +17,7 @@ from loopwright import Checkpoints, SyncRuns, create_agent, open_checkpoints
 from loopwright.checkpoints import check_thread_id
 from loopwright.errors import ConfigurationError
 
-ID = uuid.uuid4()
+ID = uuid.UUID("5ef2a57a-059f-4aae-846b-4ba22214479a")
 
 
 @pytest.mark.parametrize(
