@@ -15,6 +15,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +162,7 @@ def measure_reading(steps: int, folder: Path) -> None:
         ours.invoke({"messages": [("user", TASK)]}, config)
         mine = _median(lambda: ours.get_state(config))
     with SqliteSaver.from_conn_string(str(folder / "read-peer.db")) as saver:
-        peer: Any = create_peer(Planner(steps=steps), [langchain_tool(look_up)], checkpointer=saver)
+        peer = build_peer(Planner(steps=steps), saver)
         peer.invoke({"messages": [("user", TASK)]}, config, durability="sync")
         theirs = _median(lambda: peer.get_state(config))
     print(f"reading the last state of {steps} steps: {mine:.1f} ms, LangGraph's default {theirs:.1f} ms", end=" ")
@@ -203,8 +204,8 @@ def measure_inbox(counts: Sequence[int], folder: Path) -> None:
     for count in counts:
         with loopwright.open_checkpoints(f"sqlite:///{folder / f'inbox-{count}.db'}") as kept:
             _fill(kept, count)
-            page = _median(lambda kept=kept: kept.ledger.approvals.list_open(limit=PAGE))
-            runs = _median(lambda kept=kept: kept.ledger.runs.list(status="waiting", limit=PAGE))
+            page = _median(partial(kept.ledger.approvals.list_open, limit=PAGE))
+            runs = _median(partial(kept.ledger.runs.list, status="waiting", limit=PAGE))
         print(f"inbox of {count:,}: a page of {PAGE} questions {page:.2f} ms, of runs {runs:.2f} ms", end="")
         if count <= counts[0]:
             listed = _listing(count, folder)
@@ -265,14 +266,12 @@ def measure_crowd(count: int, steps: int, folder: Path) -> None:
         async with await loopwright.aopen_checkpoints(f"sqlite:///{folder / 'crowd.db'}") as kept:
             mine = await crowd(build_ours(Planner(steps=steps), steps, kept), {})
         async with AsyncSqliteSaver.from_conn_string(str(folder / "crowd-peer.db")) as saver:
-            peer: Any = create_peer(Planner(steps=steps), [langchain_tool(look_up)], checkpointer=saver)
+            peer = build_peer(Planner(steps=steps), saver)
             theirs = await crowd(peer, {"durability": "async"})
         return mine, theirs
 
     mine, theirs = asyncio.run(both())
-    print(
-        f"{count} runs of {steps} steps at once: {mine:.1f} s of CPU, create_agent {theirs:.1f} s ({mine / theirs:.3f})"
-    )
+    print(f"{count} runs of {steps} steps at once: {mine:.1f} s of CPU, with HITL {theirs:.1f} s ({mine / theirs:.3f})")
 
 
 def _median(read: Callable[[], object], times: int = 9) -> float:
