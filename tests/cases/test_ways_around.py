@@ -14,6 +14,7 @@ from tests.world.till import Till
 
 from loopwright import Checkpoints, Effect, SyncRuns, allow, approve, create_agent, deny, edit, reject, respond, tool
 from loopwright.errors import ConfigurationError, NotDone, RunError
+from loopwright.nodes import PLAIN_INVOKE
 from loopwright.runs import EventKind
 from loopwright.testing import call, check_transcript
 from loopwright.tools import Tool
@@ -80,12 +81,13 @@ def test_the_same_message_again_closes_the_question(checkpoints: Checkpoints) ->
     assert [] == till.paid
 
 
-def test_replaying_the_task_pays_nothing_again(checkpoints: Checkpoints) -> None:
-    """From the checkpoint at which the task came in, with a rule that asks nobody: the stored result is told."""
+@pytest.mark.parametrize("place", ["__start__", "observe"])
+def test_replaying_the_task_pays_nothing_again(checkpoints: Checkpoints, place: str) -> None:
+    """From the checkpoints at which the task came in, with a rule that asks nobody: the stored result is told."""
     till = Till()
     agent = agent_of(till, PAY, checkpoints=checkpoints, permissions=[allow("pay")])
     agent.invoke({"messages": [("user", "Pay.")]}, THREAD)
-    first = next(past for past in agent.get_state_history(THREAD) if past.next == ("observe",))
+    first = next(past for past in agent.get_state_history(THREAD) if past.next == (place,))
     state = agent.invoke(None, first.config)
     assert ([("A1", 5)], "answered") == (till.paid, state["run"]["reason"])
 
@@ -153,6 +155,15 @@ def test_one_may_decide_and_wait_while_streaming(checkpoints: Checkpoints) -> No
             runs.decide(event.result.approvals[0].id, approve(), by="ana")
             assert runs.wait(event.run_id).status == "succeeded"
     assert [("A1", 5)] == till.paid
+
+
+def test_a_run_that_its_caller_drives_is_not_waited_for_elsewhere(checkpoints: Checkpoints) -> None:
+    """Nobody else can tell whether that caller is alive: it is said at once, instead of waiting for ever."""
+    checkpoints.ledger.runs.begin("r", thread_id="t", agent=PLAIN_INVOKE, task="Pay.")
+    runs = SyncRuns(agent_of(Till()), checkpoints)
+    with pytest.raises(RunError, match="can be waited for only there"):
+        runs.wait("r")
+    assert runs.cancel("r", by="ana").accepted
 
 
 def test_a_tool_that_is_gone_or_changed_does_not_run(checkpoints: Checkpoints) -> None:
