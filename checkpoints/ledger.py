@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from loopwright.state import NOT_HAPPENED, Happened, NotHappened, Question, StopReason
 
@@ -144,13 +143,3 @@ class Ledger:
         """Stop the heartbeat and store what waits for the next transaction."""
         self.heart.stop()
         self.spend.flush()
-
-    def __enter__(self) -> Self:
-        """Use the ledger in a block."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        self.close()
