@@ -6,6 +6,7 @@ from loopwright.errors import NotDone
 
 from .contract import Contract, Effect, EffectKind, UnfitArguments, Verify, check_contract
 from .deadline import OutOfTime, acall_within, await_within, call_within
+from .options import ToolOptions
 from .results import EMPTY, NOTHING, mark_untrusted, safe_str, to_text
 from .tool import Tool, annotate, contract_of, tool
 
@@ -18,6 +19,7 @@ __all__ = [
     "NotDone",
     "OutOfTime",
     "Tool",
+    "ToolOptions",
     "UnfitArguments",
     "Verify",
     "acall_within",

@@ -6,8 +6,7 @@ import asyncio
 import inspect
 import types
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import replace
-from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints, overload
+from typing import Annotated, Any, Union, Unpack, cast, get_args, get_origin, get_type_hints, overload
 
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
@@ -15,10 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from loopwright.errors import ConfigurationError
 
-from .contract import Contract, Effect, EffectKind, Verify, check_contract
+from .contract import Contract, Effect, check_contract
 from .deadline import call_aside
-
-EffectName = Literal["read", "idempotent", "write"]
+from .options import ToolOptions, declare
 
 
 class Tool(BaseTool):
@@ -44,29 +42,11 @@ def tool(function: Callable[..., Any], /) -> Tool: ...
 
 
 @overload
-def tool(
-    *,
-    effect: EffectName | None = None,
-    name: str = "",
-    timeout: float = 30.0,
-    key: str = "",
-    untrusted: bool = False,
-    verify: Verify | None = None,
-    hands_over: bool = False,
-) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(*, name: str = "", **options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], Tool]: ...
 
 
 def tool(
-    function: Callable[..., Any] | None = None,
-    /,
-    *,
-    effect: EffectName | None = None,
-    name: str = "",
-    timeout: float = 30.0,
-    key: str = "",
-    untrusted: bool = False,
-    verify: Verify | None = None,
-    hands_over: bool = False,
+    function: Callable[..., Any] | None = None, /, *, name: str = "", **options: Unpack[ToolOptions]
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a typed function with a docstring, sync or async.
 
@@ -76,14 +56,8 @@ def tool(
 
     Args:
         function: The function, when the decorator is used without options.
-        effect: What a call does to the world. Left out, `write` is assumed and `check` complains.
         name: What the model calls it; the function's name by default.
-        timeout: Seconds for one call.
-        key: Names the effect by the arguments (`"refund:{order_id}"`), over all runs and threads of a ledger. Left
-            out, the effect is named by its place in the run.
-        untrusted: The results hold text written by strangers; it is marked as such in what the model reads.
-        verify: Called as `verify(effect, args)` when nobody knows whether a call happened; see `happened`.
-        hands_over: A person takes over once the tool has succeeded: the run ends with the stop reason `escalated`.
+        **options: What the tool declares about itself; see `ToolOptions`.
 
     Raises:
         ConfigurationError: If the function has no docstring or an untyped parameter, or the options contradict.
@@ -91,60 +65,18 @@ def tool(
 
     def build(target: Callable[..., Any]) -> Tool:
         _check_function(target)
-        contract = _function_contract(target, name or target.__name__)
-        return _tool(
-            replace(
-                contract,
-                effect=_effect_kind(contract.name, effect),
-                declared=effect is not None,
-                timeout=timeout,
-                key=key,
-                untrusted=untrusted,
-                verify=verify,
-                hands_over=hands_over,
-            )
-        )
+        return _tool(declare(_function_contract(target, name or target.__name__), options))
 
     return build if function is None else build(function)
 
 
-def annotate(
-    existing: BaseTool,
-    /,
-    *,
-    effect: EffectName | None = None,
-    timeout: float = 30.0,
-    key: str = "",
-    untrusted: bool = False,
-    verify: Verify | None = None,
-    hands_over: bool = False,
-) -> Tool:
+def annotate(existing: BaseTool, /, **options: Unpack[ToolOptions]) -> Tool:
     """Give any LangChain tool a contract; the options are those of `tool`.
 
     Raises:
         ConfigurationError: If the tool has no description, or its arguments are not described by a pydantic model.
     """
-    known = contract_of(existing)
-    contract = replace(
-        known,
-        effect=_effect_kind(known.name, effect),
-        declared=effect is not None,
-        timeout=timeout,
-        key=key,
-        untrusted=untrusted,
-        verify=verify,
-        hands_over=hands_over,
-    )
-    return _tool(contract)
-
-
-def _effect_kind(name: str, effect: str | None) -> EffectKind:
-    kinds = [*EffectKind]
-    if effect is not None and effect not in kinds:
-        given = ", ".join(repr(kind.value) for kind in kinds)
-        text = f"tool {name!r}: effect is {effect!r}; give one of {given}"
-        raise ConfigurationError(text, tool=name, option="effect")
-    return EffectKind.WRITE if effect is None else EffectKind(effect)
+    return _tool(declare(contract_of(existing), options))
 
 
 def _check_function(target: object) -> None:

@@ -1,0 +1,58 @@
+"""What a tool may declare about itself: the options of `tool` and of `annotate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal, cast
+
+from typing_extensions import TypedDict
+
+from loopwright.errors import ConfigurationError
+
+from .contract import Contract, EffectKind, Verify
+
+EffectName = Literal["read", "idempotent", "write"]
+
+
+class ToolOptions(TypedDict, total=False):
+    """What a tool declares about itself; each can be left out."""
+
+    effect: EffectName | None
+    """What a call does to the world. Left out, `write` is assumed and `check` complains."""
+    timeout: float
+    """Seconds for one call, with all its tries; 30 by default."""
+    key: str
+    """Names the effect by the arguments (`"refund:{order_id}"`), over all runs and threads of a ledger. Left out, the
+    effect is named by its place in the run."""
+    untrusted: bool
+    """Whether its results hold text written by strangers; it is marked as such in what the model reads."""
+    verify: Verify | None
+    """Called as `verify(effect, args)` when nobody knows whether a call happened; see `happened`."""
+    hands_over: bool
+    """Whether a person takes over once it has succeeded: the run then ends with the stop reason `escalated`."""
+
+
+def declare(contract: Contract, options: ToolOptions) -> Contract:
+    """Return the contract with what the options declare; what they leave out is the default.
+
+    Raises:
+        ConfigurationError: If there is no such option, or no such effect.
+    """
+    given = dict(cast("Mapping[str, Any]", options))
+    if unknown := sorted(set(given) - set(ToolOptions.__annotations__)):
+        known = ", ".join(sorted(ToolOptions.__annotations__))
+        text = f"tool {contract.name!r}: there is no option {', '.join(unknown)}; the options are: {known}"
+        raise ConfigurationError(text, tool=contract.name, option=unknown[0])
+    effect = given.pop("effect", None)
+    plain = Contract(contract.name, contract.description, contract.schema, contract.run, contract.arun)
+    return replace(plain, effect=_effect_kind(contract.name, effect), declared=effect is not None, **given)
+
+
+def _effect_kind(name: str, effect: str | None) -> EffectKind:
+    kinds = [*EffectKind]
+    if effect is not None and effect not in kinds:
+        given = ", ".join(repr(kind.value) for kind in kinds)
+        text = f"tool {name!r}: effect is {effect!r}; give one of {given}"
+        raise ConfigurationError(text, tool=name, option="effect")
+    return EffectKind.WRITE if effect is None else EffectKind(effect)
