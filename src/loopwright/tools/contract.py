@@ -17,6 +17,8 @@ from pydantic import BaseModel, PydanticUserError, ValidationError
 from loopwright.errors import ConfigurationError
 from loopwright.state import Happened, NotHappened, is_span
 
+from .nested import decode_nested
+
 
 class EffectKind(StrEnum):
     """What calling a tool does to the world, in the words of HTTP."""
@@ -91,6 +93,7 @@ class Contract:
     def canonical_args(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Validate arguments and return them as plain data, defaults filled in.
 
+        A list or an object that arrives as JSON text is decoded first, where the schema takes no text.
         They are validated again when the tool runs: what a person approved must come through that unchanged.
 
         Raises:
@@ -99,7 +102,7 @@ class Contract:
                 validating them twice gives something else than validating them once, as a validator does that turns
                 euros into cents.
         """
-        once = self.schema.model_validate(dict(args)).model_dump(mode="json")
+        once = self.schema.model_validate(decode_nested(self.schema, args)).model_dump(mode="json")
         try:
             json.dumps(once, allow_nan=False)
         except ValueError:
