@@ -80,13 +80,18 @@ class Child(Channel):
         return message
 
 
+def _search_path() -> list[str]:
+    """Return where this process was told to find modules, so that its children find the same."""
+    return [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place]
+
+
 class Nursery:
     """The process that forks."""
 
     def __init__(self) -> None:
         """Start it; it imports while the caller goes on."""
         ours, theirs = socket.socketpair()
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *_search_path()])}
         command = [sys.executable, "-m", "tests.world.nursery", str(theirs.fileno())]
         self._process = subprocess.Popen(command, cwd=ROOT, env=environment, pass_fds=[theirs.fileno()])
         theirs.close()
