@@ -38,10 +38,12 @@ from .judging import ask_anew, judge
 from .port import Port
 from .questions import LEFT_UNKNOWN, approval_id, payload_of, question_of
 from .screening import admit, screen_call
+from .spec import AgentSpec
 
 MAX_MALFORMED = 3
-"""So many unusable replies in a row end the run."""
+"""So many unusable replies in a row end the run: empty, cut, unreadable, or with calls of which none can be meant."""
 NUDGES = {
+    "unreadable": "Your last reply could not be read.",
     "empty": "Your last reply was empty. Call a tool, or give the final answer as text.",
     "truncated": "Your last reply was cut off at its length limit. Be brief: call a tool, or give the final answer.",
 }
@@ -108,10 +110,19 @@ async def _screen(state: AgentState, port: Port) -> dict[str, Any]:
         turn.append(call)
     if any(call["verdict"] == Verdict.NOT_RUN for call in turn) and calls_are_used_up(port.spec.limits, usage):
         run = {**run, "stop": StopReason.MAX_TOOL_CALLS}
+    run = _count_unusable(run, decision, port.spec)
     if _nobody_to_ask(turn):
         run = {**run, "stop": StopReason.DENIED}
     turn = await _open_questions(turn, state, port)
     return {"decision": None, "turn": turn, "run": run, "usage": add_seconds(usage, port.elapsed())}
+
+
+def _count_unusable(run: RunRecord, decision: CallTools, spec: AgentSpec) -> RunRecord:
+    """Count a turn of which no call can be meant; one that can starts the count anew."""
+    if any(not call.error and call.name in spec.tools for call in decision.calls):
+        return {**run, "malformed": 0} if run.get("malformed") else run
+    counted: RunRecord = {**run, "malformed": run.get("malformed", 0) + 1}
+    return {**counted, "stop": StopReason.MALFORMED} if counted["malformed"] >= MAX_MALFORMED else counted
 
 
 _NOBODY = "it would have to be asked about, and a run without a checkpointer has nobody to ask"
@@ -196,21 +207,28 @@ async def _conclude(state: AgentState, port: Port) -> dict[str, Any]:
             return await _end(ended, state, port)
         case Refused(text):
             return await _end(_ended(state["run"], StopReason.REFUSED, answer=text), state, port)
-        case Malformed(why, text):
-            return await _nudge(why, text, state, port)
+        case Malformed():
+            return await _nudge(decision, state, port)
         case CallTools():
             raise TypeError(decision)
         case _:
             assert_never(decision)
 
 
-async def _nudge(why: str, text: str, state: AgentState, port: Port) -> dict[str, Any]:
+_UNUSABLE = {
+    "empty": StopReason.EMPTY,
+    "truncated": StopReason.TRUNCATED,
+    "unreadable": StopReason.MALFORMED,
+}
+
+
+async def _nudge(reply: Malformed, state: AgentState, port: Port) -> dict[str, Any]:
     """Tell the model what was wrong with its reply; after some in a row, end."""
     count = state["run"].get("malformed", 0) + 1
     if count >= MAX_MALFORMED:
-        reason = StopReason.EMPTY if why == "empty" else StopReason.TRUNCATED
-        return await _end(_ended(state["run"], reason, answer=text or last_text(state["messages"])), state, port)
-    told = HumanMessage(NUDGES[why], id=f"nudge-{state['run']['id']}-{state['usage']['steps']}")
+        answer = reply.text or last_text(state["messages"])
+        return await _end(_ended(state["run"], _UNUSABLE[reply.why], answer=answer), state, port)
+    told = HumanMessage(reply.told or NUDGES[reply.why], id=f"nudge-{state['run']['id']}-{state['usage']['steps']}")
     run: RunRecord = {**state["run"], "malformed": count}
     return _timed({"messages": [told], "run": run, "decision": None}, state, port)
 

@@ -10,7 +10,7 @@ from langgraph.errors import GraphBubbleUp
 
 from loopwright.checkpoints import Attempt, Opened
 from loopwright.crash import CrashPoint, reached
-from loopwright.models import UNKNOWN_OUTPUT, estimate_input, hide_keys, read_reply, tokens_of
+from loopwright.models import UNKNOWN_OUTPUT, estimate_input, hide_keys, ids_of, read_reply, tokens_of
 from loopwright.policy import over_limit, seconds_left
 from loopwright.state import (
     AgentState,
@@ -92,8 +92,7 @@ def _cost(tokens: Tokens, port: Port) -> int:
 async def _decided(state: AgentState, reply: BaseMessage, estimate: Tokens, attempt: int, port: Port) -> dict[str, Any]:
     """Turn a reply into the update: the message, the decision, and what it cost."""
     run, step = state["run"], state["usage"]["steps"] + 1
-    taken = {message.id for message in state["messages"]}
-    message, decision = read_reply(reply, f"{run['id']}/{step}", taken)
+    message, decision = read_reply(reply, f"{run['id']}/{step}", ids_of(state["messages"]))
     tokens = tokens_of(reply, estimate.input)
     cost = _cost(tokens, port)
     ledger = await port.ledger()
@@ -102,8 +101,6 @@ async def _decided(state: AgentState, reply: BaseMessage, estimate: Tokens, atte
     update: dict[str, Any] = {"decision": dump_decision(decision), "usage": usage}
     if message is not None:
         update["messages"] = [cast("AnyMessage", message)]
-    if decision.kind != "malformed" and run.get("malformed"):
-        update["run"] = {**run, "malformed": 0}
     return update
 
 

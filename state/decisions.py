@@ -43,9 +43,11 @@ class FinalAnswer:
 class Malformed:
     """The reply can be taken neither for an answer nor for calls."""
 
-    why: Literal["empty", "truncated"]
+    why: Literal["empty", "truncated", "unreadable"]
     text: str = ""
     """What there was of it: the best answer so far."""
+    told: str = ""
+    """What was wrong, for the model; empty where `why` says it all."""
     kind: Literal["malformed"] = "malformed"
 
 

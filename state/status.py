@@ -45,6 +45,8 @@ class StopReason(StrEnum):
     """The model kept sending replies without text and without calls."""
     TRUNCATED = "truncated"
     """The model's replies kept being cut at its output limit."""
+    MALFORMED = "malformed"
+    """The model's replies could not be read, or named no tool that there is, several times in a row."""
     DENIED = "denied"
     """A call had to be asked about, and there is nobody to ask (no saver)."""
     ESCALATED = "escalated"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 
-from loopwright.models import estimate_input, read_reply, tokens_of
+from loopwright.models import estimate_input, ids_of, read_reply, tokens_of
 from loopwright.state import CallTools, FinalAnswer, Malformed, Refused
 from loopwright.testing import check_transcript
 
@@ -38,6 +38,8 @@ TABLE: list[tuple[AIMessage, Any]] = [
     (message("It is", finish="length"), Malformed("truncated", "It is")),
     (message("", finish="length"), Malformed("truncated")),
     (message("", calls=[asked("c1")], finish="length"), Malformed("truncated")),
+    (message("", finish="MAX_TOKENS"), Malformed("truncated")),
+    (message("", finish="SAFETY"), Refused("The model's provider filtered the reply.")),
     (message("", finish="content_filter"), Refused("The model's provider filtered the reply.")),
     (message("Half a", finish="content_filter"), Refused("Half a")),
     (message("", refusal="I cannot."), Refused("I cannot.")),
@@ -81,6 +83,57 @@ def test_every_call_gets_an_id_of_its_own(ids: list[str | None]) -> None:
     _, other = read_reply(reply, "r/2")
     assert isinstance(other, CallTools)
     assert other != decision
+
+
+@pytest.mark.parametrize("given", ["c1", "call:1", "x" * 41])
+def test_an_id_that_cannot_stand_twice_or_be_sent_is_replaced(given: str) -> None:
+    """A server that uses one id in each turn, and ids that some provider refuses; the same again when repeated."""
+    history = [message(calls=[asked("c1")])]
+    reply = message(calls=[asked(given)])
+    kept, decision = read_reply(reply, "r/2", ids_of(history))
+    assert isinstance(decision, CallTools)
+    assert kept is not None
+    assert [decision.calls[0].id] == [call["id"] for call in kept.tool_calls] != [given]
+    assert (kept, decision) == read_reply(reply, "r/2", ids_of(history))
+
+
+@pytest.mark.parametrize("name", ["", "functions.echo", "issue refund", "écho", "x" * 65, "echo\n"])
+def test_a_name_that_no_provider_takes(name: str) -> None:
+    """It is replaced in what is sent again, and the call never runs, though the new name may be a tool's."""
+    reply = message(calls=[ToolCall(name=name, args={"value": 1}, id="c1", type="tool_call")])
+    kept, decision = read_reply(reply, "r/1")
+    assert isinstance(decision, CallTools)
+    assert kept is not None
+    assert "there is no tool" in decision.calls[0].error
+    assert [decision.calls[0].name] == [call["name"] for call in kept.tool_calls]
+    check_transcript([kept, ToolMessage("?", tool_call_id=kept.tool_calls[0]["id"] or "", id="t")])
+
+
+def test_what_the_protocol_could_not_read_is_told() -> None:
+    """The text is kept, marked, and never taken for an answer."""
+    reply = AIMessage("Hm.", response_metadata={"malformed": "no object"})
+    kept, decision = read_reply(reply, "r/1")
+    assert Malformed("unreadable", "Hm.", "no object") == decision
+    assert kept is not None
+    assert ("Hm.", "no object") == (kept.text, kept.response_metadata["malformed"])
+
+
+@pytest.mark.parametrize("key", ["tool_calls", "function_call"])
+def test_raw_calls_are_not_kept(key: str) -> None:
+    """Clients would send them again, without their results."""
+    raw: Any = {key: {"name": "echo", "arguments": "{}"}}
+    kept, _ = read_reply(message("Done.", **raw), "r/1")
+    assert kept is not None
+    assert {} == kept.additional_kwargs
+
+
+def test_what_the_model_thought_goes_back_to_its_provider_also_beside_a_bad_call() -> None:
+    """Anthropic wants its signed thinking back in front of the calls; the block of the call itself is not sent."""
+    thinking = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    block = {"type": "tool_use", "id": "c1", "name": "echo", "input": "[1]"}
+    kept, _ = read_reply(message([thinking, block], invalid=[bad("[1]", "c1")]), "r/1")
+    assert kept is not None
+    assert [thinking] == kept.content
 
 
 def bad(args: str, call_id: str | None = "c9") -> Any:

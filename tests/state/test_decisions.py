@@ -22,6 +22,7 @@ DECISIONS: list[Decision] = [
     FinalAnswer("It is 4."),
     Malformed("empty"),
     Malformed("truncated", "It is"),
+    Malformed("unreadable", "Hm.", "It holds no object."),
     Refused("I cannot."),
 ]
 

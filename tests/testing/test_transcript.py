@@ -13,6 +13,7 @@ HI = HumanMessage("hi", id="h")
 ASKS = AIMessage("", id="a", tool_calls=[call("f", call_id="x"), call("f", call_id="y")])
 X = ToolMessage("1", tool_call_id="x", id="x")
 Y = ToolMessage("2", tool_call_id="y", id="y")
+ONE_X = AIMessage("", id="a", tool_calls=[call("f", call_id="x")])
 BYE = AIMessage("bye", id="b")
 
 GOOD: list[list[Any]] = [
@@ -33,8 +34,51 @@ BAD: dict[str, tuple[list[Any], str]] = {
     "an empty result": ([HI, ASKS, ToolMessage("", tool_call_id="x", id="x"), Y], "is empty"),
     "ids of messages repeat": ([HI, AIMessage("x", id="h")], "ids repeat"),
     "ids of calls repeat": ([HI, AIMessage("", id="a", tool_calls=[call("f", call_id="x")] * 2)], "uses an id twice"),
+    "ids of calls repeat later": ([HI, ONE_X, X, AIMessage("", id="b", tool_calls=ONE_X.tool_calls)], "again"),
+    "an illegal name": ([HI, AIMessage("", id="a", tool_calls=[call("f g", call_id="x")])], "not legal"),
+    "a late system message": ([HI, SystemMessage("s", id="s")], "stand behind"),
+    "an empty task": ([HumanMessage("", id="h")], "is empty"),
+    "raw calls": ([AIMessage("x", id="a", additional_kwargs={"tool_calls": [{}]})], "send again"),
     "a call without an id": ([HI, AIMessage("", id="a", tool_calls=[call("f")])], "without an id"),
 }
+
+
+def result(content: Any, **options: Any) -> ToolMessage:
+    """A result of the call x."""
+    return ToolMessage(content, tool_call_id="x", id="x", **options)
+
+
+IMAGE = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}]
+LONG_ID: list[Any] = [
+    HI,
+    AIMessage("", id="a", tool_calls=[call("f", call_id="x" * 41)]),
+    ToolMessage("1", tool_call_id="x" * 41, id="x"),
+]
+ODD_ID: list[Any] = [
+    HI,
+    AIMessage("", id="a", tool_calls=[call("f", call_id="functions.f:0")]),
+    ToolMessage("1", tool_call_id="functions.f:0", id="x"),
+]
+STRAY: list[Any] = [{"type": "tool_use", "id": "z", "name": "f", "input": {}}]
+STRAY_BLOCK = AIMessage(STRAY, id="a", tool_calls=ONE_X.tool_calls)
+
+OF_ONE: dict[str, tuple[Any, list[Any], str]] = {
+    "an image in a result": ("openai", [HI, ONE_X, result(IMAGE)], "only text"),
+    "a long id": ("openai", LONG_ID, "more than 40"),
+    "a name with a blank": ("openai", [HI, ONE_X, result("1", name="a b")], "not legal"),
+    "an id with a colon": ("anthropic", ODD_ID, "not taken"),
+    "a blank text": ("anthropic", [HumanMessage(" ", id="h")], "blank"),
+    "a block without its call": ("anthropic", [HI, STRAY_BLOCK, result("1")], "not among its calls"),
+}
+
+
+@pytest.mark.parametrize(("provider", "messages", "match"), OF_ONE.values(), ids=OF_ONE.keys())
+def test_what_one_provider_refuses(provider: Any, messages: list[Any], match: str) -> None:
+    """It fails for that one and for all, and passes for the other."""
+    for asked in (provider, None):
+        with pytest.raises(AssertionError, match=match):
+            check_transcript(messages, provider=asked)
+    check_transcript(messages, provider="anthropic" if provider == "openai" else "openai")
 
 
 @pytest.mark.parametrize("messages", GOOD)

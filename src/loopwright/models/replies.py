@@ -1,12 +1,13 @@
-"""What a model's reply means: the message that is kept, the decision, and the tokens. Pure functions."""
+"""What a model's reply means: the message that is kept, and the decision. Pure functions."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping, Sequence
+import re
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, InvalidToolCall, ToolCall
 
 from loopwright.state import (
     CallTools,
@@ -15,19 +16,25 @@ from loopwright.state import (
     Malformed,
     Refused,
     RequestedCall,
-    Tokens,
     digest,
     excerpt,
     storable,
 )
 
-CHARACTERS_A_TOKEN = 4
-"""The usual rule of thumb for English text; used only where a provider reports nothing."""
-UNKNOWN_OUTPUT = 1024
-"""Output tokens that an attempt counts for when its process died before the reply came."""
+MALFORMED = "malformed"
+"""In a message's `response_metadata`: what was wrong with a reply that held no decision, for the model to read."""
+NAMELESS = "unknown"
+"""Stands for the name of a call that has none."""
 
-_CUT = ("length", "max_tokens", "MAX_TOKENS")
-_FILTERED = ("content_filter", "refusal", "SAFETY")
+_CUT = ("length", "max_tokens", "model_length", "model_context_window_exceeded")
+_FILTERED = ("content_filter", "content_filtered", "guardrail_intervened", "refusal", "safety")
+_FINISH = ("finish_reason", "stop_reason", "done_reason", "stopReason")
+_CALL_BLOCKS = ("tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "input_json_delta", "function_call")
+_RAW_CALLS = ("tool_calls", "function_call", "refusal")
+"""Of `additional_kwargs`: clients send them again beside what we keep, or in its place."""
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
+"""What each provider takes as an id: OpenAI bounds its length, Anthropic its characters."""
 
 
 def read_reply(reply: BaseMessage, place: str, taken: Container[str | None] = ()) -> tuple[AIMessage | None, Decision]:
@@ -36,13 +43,9 @@ def read_reply(reply: BaseMessage, place: str, taken: Container[str | None] = ()
     Args:
         reply: What the model sent.
         place: Names the step, so that a call without an id gets the same one when the step is repeated.
-        taken: The ids of the transcript's messages. Some servers give every reply the same one.
+        taken: The ids of the transcript, by `ids_of`. Some servers give every reply, or every call, the same one.
     """
-    message = AIMessage(content=reply.content) if not isinstance(reply, AIMessage) else reply
-    if message.id in taken:
-        message = message.model_copy(update={"id": None})
-    if message.text != storable(message.text):
-        message = message.model_copy(update={"content": storable(message.text)})
+    message = _cleaned(reply, taken)
     text = message.text.strip()
     finish = _finish(message)
     if (refusal := _refusal(message)) or finish in _FILTERED:
@@ -50,7 +53,9 @@ def read_reply(reply: BaseMessage, place: str, taken: Container[str | None] = ()
         return _without_calls(message, said, place), Refused(said)
     if finish in _CUT:
         return (_without_calls(message, text, place) if text else None), Malformed("truncated", text)
-    calls = _calls(message, place)
+    if wrong := str(message.response_metadata.get(MALFORMED) or ""):
+        return (_without_calls(message, text, place) if text else None), Malformed("unreadable", text, wrong)
+    calls = _calls(message, place, taken)
     if calls:
         return _with_calls(message, calls, place), CallTools(calls, text)
     if not text:
@@ -58,9 +63,36 @@ def read_reply(reply: BaseMessage, place: str, taken: Container[str | None] = ()
     return _named(message, place), FinalAnswer(text)
 
 
+def ids_of(messages: Iterable[AnyMessage]) -> set[str | None]:
+    """Return the ids that a transcript uses, of messages and of calls."""
+    found: set[str | None] = set()
+    for message in messages:
+        found.add(message.id)
+        if isinstance(message, AIMessage):
+            found.update(call["id"] for call in message.tool_calls)
+    return found
+
+
+def _cleaned(reply: BaseMessage, taken: Container[str | None]) -> AIMessage:
+    """Return the reply as a message that can be stored, and sent to any provider."""
+    message = reply if isinstance(reply, AIMessage) else AIMessage(content=reply.content)
+    changes: dict[str, Any] = {}
+    if message.id in taken:
+        changes["id"] = None
+    if message.text != storable(message.text):
+        changes["content"] = storable(message.text)
+    if message.name:
+        changes["name"] = None
+    if any(name in message.additional_kwargs for name in _RAW_CALLS[:2]):
+        kept = {name: value for name, value in message.additional_kwargs.items() if name not in _RAW_CALLS[:2]}
+        changes["additional_kwargs"] = kept
+    return message.model_copy(update=changes) if changes else message
+
+
 def _finish(message: AIMessage) -> str:
+    """Return why the reply ended, in small letters; empty where the provider does not say."""
     metadata: dict[str, Any] = message.response_metadata
-    return str(metadata.get("finish_reason") or metadata.get("stop_reason") or "")
+    return next((str(metadata[name]).lower() for name in _FINISH if metadata.get(name)), "")
 
 
 def _refusal(message: AIMessage) -> str:
@@ -68,20 +100,31 @@ def _refusal(message: AIMessage) -> str:
     if not said and isinstance(message.content, list):
         blocks = [block for block in message.content if isinstance(block, dict) and block.get("type") == "refusal"]
         said = " ".join(str(block.get("refusal", "")) for block in blocks)
-    return str(said or "").strip()
+    return storable(str(said or "")).strip()
 
 
-def _calls(message: AIMessage, place: str) -> tuple[RequestedCall, ...]:
-    """Return all calls, readable or not, each with an id of its own."""
-    taken: set[str] = set()
-    calls: list[RequestedCall] = []
-    for call in message.tool_calls:
-        own_id, why = _own_id(call.get("id"), taken, place), _unstorable(call["args"])
-        calls.append(RequestedCall(own_id, call["name"], {} if why else call["args"], why))
-    for bad in message.invalid_tool_calls:
-        why = f"the arguments are no JSON object: {excerpt(str(bad.get('args')))}"
-        calls.append(RequestedCall(_own_id(bad.get("id"), taken, place), bad.get("name") or "", {}, why))
-    return tuple(calls)
+def _calls(message: AIMessage, place: str, taken: Container[str | None]) -> tuple[RequestedCall, ...]:
+    """Return all calls, readable or not, each with an id of its own and a name that every provider takes."""
+    ids: set[str] = set()
+
+    def requested(call: ToolCall | InvalidToolCall, args: dict[str, Any], why: str) -> RequestedCall:
+        name, call_id = call.get("name") or "", _own_id(call.get("id"), ids, taken, place)
+        if not _NAME.fullmatch(name):
+            why = why or f"there is no tool {excerpt(storable(name), 80)!r}: a name is of letters, digits, '_' and '-'"
+        return RequestedCall(call_id, _legal(name), {} if why else args, why)
+
+    read = [requested(call, call["args"], _unstorable(call["args"])) for call in message.tool_calls]
+    unread = [requested(bad, {}, _unread(bad)) for bad in message.invalid_tool_calls]
+    return (*read, *unread)
+
+
+def _unread(call: InvalidToolCall) -> str:
+    return f"the arguments are no JSON object: {excerpt(storable(str(call.get('args'))))}"
+
+
+def _legal(name: str) -> str:
+    """Return a name that can be sent again; of a call with another one it is never run, so it may hit a real tool."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or NAMELESS
 
 
 def _unstorable(args: Mapping[str, Any]) -> str:
@@ -102,9 +145,11 @@ def _int64(digits: str) -> int:
     return number
 
 
-def _own_id(given: str | None, taken: set[str], place: str) -> str:
-    own = given if given and given not in taken else f"call_{digest(place, len(taken))[:24]}"
-    taken.add(own)
+def _own_id(given: str | None, ids: set[str], taken: Container[str | None], place: str) -> str:
+    """Return the given id if it can stay, else one that is the same when the step is repeated."""
+    is_free = bool(given) and given not in ids and given not in taken and _ID.fullmatch(given or "") is not None
+    own = given if given and is_free else f"call_{digest(place, len(ids))[:24]}"
+    ids.add(own)
     return own
 
 
@@ -114,17 +159,25 @@ def _named(message: AIMessage, place: str) -> AIMessage:
 
 def _with_calls(message: AIMessage, calls: tuple[RequestedCall, ...], place: str) -> AIMessage:
     """Keep the message with calls whose arguments every server can read back."""
-    is_readable = not any(call.error for call in calls)
-    if is_readable and [call["id"] for call in message.tool_calls] == [call.id for call in calls]:
+    same = [(call["id"], call["name"]) for call in message.tool_calls] == [(call.id, call.name) for call in calls]
+    if same and not any(call.error for call in calls):
         return _named(message, place)
-    sent = [ToolCall(name=call.name or "unknown", args=call.args, id=call.id, type="tool_call") for call in calls]
+    sent = [ToolCall(name=call.name, args=call.args, id=call.id, type="tool_call") for call in calls]
     return AIMessage(
-        content=message.text,
+        content=_content_without_calls(message),
         tool_calls=sent,
         id=_named(message, place).id,
         usage_metadata=message.usage_metadata,
         response_metadata=message.response_metadata,
     )
+
+
+def _content_without_calls(message: AIMessage) -> Any:
+    """Return the content with no block of a call in it: what a model thought must go back to its provider unchanged."""
+    if isinstance(message.content, str):
+        return message.content
+    blocks = [block for block in message.content if not (isinstance(block, dict) and block.get("type") in _CALL_BLOCKS)]
+    return blocks if any(isinstance(block, dict) and block.get("type") != "text" for block in blocks) else message.text
 
 
 def _without_calls(message: AIMessage, text: str, place: str) -> AIMessage:
@@ -134,40 +187,3 @@ def _without_calls(message: AIMessage, text: str, place: str) -> AIMessage:
         usage_metadata=message.usage_metadata,
         response_metadata=message.response_metadata,
     )
-
-
-def tokens_of(reply: BaseMessage, estimated_input: int) -> Tokens:
-    """Return a reply's tokens; what the provider did not report is estimated, and marked so."""
-    usage: dict[str, Any] = dict(getattr(reply, "usage_metadata", None) or {})
-    given_in, given_out = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
-    estimated = given_in <= 0 or given_out <= 0
-    tokens_in = given_in if given_in > 0 else estimated_input
-    tokens_out = given_out if given_out > 0 else _size(reply)
-    return Tokens(
-        input=tokens_in,
-        output=tokens_out,
-        cached=_part(usage, "input_token_details", "cache_read", tokens_in),
-        reasoning=_part(usage, "output_token_details", "reasoning", tokens_out),
-        estimated=estimated,
-    )
-
-
-def _part(usage: dict[str, Any], group: str, name: str, whole: int) -> int:
-    """Return a part of the input or output; never more than the whole, or a call could have a negative cost."""
-    details: dict[str, Any] = usage.get(group) or {}
-    return min(max(0, int(details.get(name) or 0)), whole)
-
-
-def estimate_input(messages: Sequence[AnyMessage]) -> int:
-    """Estimate the tokens of a transcript: the newest reported total, and the texts since then."""
-    tokens = 0
-    for message in reversed(messages):
-        if isinstance(message, AIMessage) and message.usage_metadata and message.usage_metadata["input_tokens"] > 0:
-            return tokens + message.usage_metadata["total_tokens"]
-        tokens += _size(message)
-    return tokens
-
-
-def _size(message: BaseMessage) -> int:
-    calls = sum(len(str(call["args"])) + len(call["name"]) for call in getattr(message, "tool_calls", ()))
-    return (len(message.text) + calls) // CHARACTERS_A_TOKEN + 4

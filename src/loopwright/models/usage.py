@@ -1,0 +1,100 @@
+"""How many tokens a model call took: what was reported, by whichever provider, or an estimate that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
+
+from loopwright.state import Tokens
+
+CHARACTERS_A_TOKEN = 4
+"""The usual rule of thumb for English text; used only where a provider reports nothing."""
+UNKNOWN_OUTPUT = 1024
+"""Output tokens that an attempt counts for when its process died before the reply came."""
+
+_INPUT = ("input_tokens", "prompt_tokens")
+_OUTPUT = ("output_tokens", "completion_tokens")
+_INPUT_DETAILS = ("input_token_details", "prompt_tokens_details")
+_OUTPUT_DETAILS = ("output_token_details", "output_tokens_details", "completion_tokens_details")
+_CACHED = ("cache_read", "cached_tokens", "priority_cache_read", "flex_cache_read")
+_REASONING = ("reasoning", "reasoning_tokens", "thinking_tokens", "priority_reasoning", "flex_reasoning")
+_BESIDE = ("cache_read_input_tokens", "cache_creation_input_tokens")
+"""Anthropic's own fields: its input count leaves out what was read from the cache, or written to it."""
+
+
+def tokens_of(reply: BaseMessage, estimated_input: int) -> Tokens:
+    """Return a reply's tokens; what the provider did not report is estimated, and marked so."""
+    report = reported(reply)
+    beside = [_count(report, name) for name in _BESIDE]
+    given_in, given_out = _first(report, _INPUT) + sum(beside), _first(report, _OUTPUT)
+    tokens_in = given_in if given_in > 0 else estimated_input
+    tokens_out = given_out if given_out > 0 else size_of(reply)
+    return Tokens(
+        input=tokens_in,
+        output=tokens_out,
+        cached=min(beside[0] or _first(_details(report, _INPUT_DETAILS), _CACHED), tokens_in),
+        reasoning=min(_first(_details(report, _OUTPUT_DETAILS), _REASONING), tokens_out),
+        estimated=given_in <= 0 or given_out <= 0,
+    )
+
+
+def reported(reply: BaseMessage) -> Mapping[str, Any]:
+    """Return what a reply reports of its usage: as LangChain writes it, else as the server did; empty for nothing."""
+    metadata: Mapping[str, Any] = getattr(reply, "response_metadata", None) or {}
+    for report in (getattr(reply, "usage_metadata", None), metadata.get("token_usage"), metadata.get("usage")):
+        if isinstance(report, Mapping) and report:
+            return cast("Mapping[str, Any]", report)
+    return {}
+
+
+def _first(report: Mapping[str, Any], names: Iterable[str]) -> int:
+    return next((count for name in names if (count := _count(report, name))), 0)
+
+
+def _count(report: Mapping[str, Any], name: str) -> int:
+    """Return a count; 0 for none, and for what is none: a negative one would give tokens back."""
+    value: object = report.get(name)
+    return max(0, int(value)) if isinstance(value, int | float) and value == value and abs(value) < 2**63 else 0  # noqa: PLR0124 -- a NaN is not equal to itself; no store takes more than 64 bits
+
+
+def _details(report: Mapping[str, Any], names: Iterable[str]) -> Mapping[str, Any]:
+    found: object = next((report[name] for name in names if report.get(name)), None)
+    return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else {}
+
+
+def newest_usage(before: UsageMetadata | None, report: UsageMetadata | None) -> UsageMetadata | None:
+    """Return what a stream has reported so far, of which each report is a total.
+
+    Some servers report with each chunk what was used up to there, some once, some end with zeros: so the larger figure
+    counts, and nothing is ever added up.
+    """
+    if before is None or report is None:
+        return report or before
+    return cast("UsageMetadata", _larger(before, report))
+
+
+def _larger(before: Mapping[str, Any], report: Mapping[str, Any]) -> dict[str, Any]:
+    merged: dict[str, Any] = {**before, **report}
+    for name in before.keys() & report.keys():
+        old, new = before[name], report[name]
+        merged[name] = _larger(old, new) if isinstance(old, Mapping) else max(old or 0, new or 0)  # pyright: ignore[reportUnknownArgumentType]  # JSON
+    return merged
+
+
+def estimate_input(messages: Sequence[AnyMessage]) -> int:
+    """Estimate the tokens of a transcript: the newest reported total, and the texts since then."""
+    tokens = 0
+    for message in reversed(messages):
+        if isinstance(message, AIMessage) and message.usage_metadata and message.usage_metadata["input_tokens"] > 0:
+            return tokens + message.usage_metadata["input_tokens"] + message.usage_metadata["output_tokens"]
+        tokens += size_of(message)
+    return tokens
+
+
+def size_of(message: BaseMessage) -> int:
+    """Estimate the tokens of one message from its letters."""
+    calls = sum(len(str(call["args"])) + len(call["name"]) for call in getattr(message, "tool_calls", ()))
+    return (len(message.text) + calls) // CHARACTERS_A_TOKEN + 4
