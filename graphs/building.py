@@ -13,7 +13,7 @@ from langchain_core.tools import BaseTool
 
 from loopwright.checkpoints import Checkpoints
 from loopwright.errors import ConfigurationError, DuplicateTool, UnknownTool
-from loopwright.models import Price, Pricer, known_price, model_name, open_model
+from loopwright.models import Price, Pricer, estimate_tools, known_price, model_name, open_model
 from loopwright.nodes import AgentSpec
 from loopwright.policy import Rule, check_rules
 from loopwright.state import Limits
@@ -54,6 +54,7 @@ def build_spec(
         model_name=model_name(opened),
         bound=_bound(opened, offered),
         offered=tuple(offered),
+        tools_tokens=estimate_tools(offered),
         tools=contracts,
         rules=check_rules(rules, contracts),
         limits=limits,

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
@@ -99,8 +99,10 @@ class Port(ABC):
         """Call what may block."""
 
     @abstractmethod
-    async def model(self, messages: Sequence[AnyMessage], seconds: float | None) -> BaseMessage:
-        """Call the model.
+    async def model(
+        self, messages: Sequence[AnyMessage], seconds: float | None, options: Mapping[str, Any]
+    ) -> BaseMessage:
+        """Call the model, with options that hold for this call only.
 
         Raises:
             OutOfTime: If the reply did not come in time.
@@ -134,11 +136,13 @@ class BlockingPort(Port):
         """Call it here."""
         return function(*args, **kwargs)
 
-    async def model(self, messages: Sequence[AnyMessage], seconds: float | None) -> BaseMessage:
+    async def model(
+        self, messages: Sequence[AnyMessage], seconds: float | None, options: Mapping[str, Any]
+    ) -> BaseMessage:
         """Call the model, in a thread where time is bounded."""
         if seconds is None:
-            return self.spec.bound.invoke(list(messages))
-        return call_within(seconds, lambda: self.spec.bound.invoke(list(messages)))
+            return self.spec.bound.invoke(list(messages), **options)
+        return call_within(seconds, lambda: self.spec.bound.invoke(list(messages), **options))
 
     async def tool(self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float) -> Any:
         """Call the tool in a thread."""
@@ -165,11 +169,13 @@ class AsyncPort(Port):
             await asyncio.wait([task])
             raise
 
-    async def model(self, messages: Sequence[AnyMessage], seconds: float | None) -> BaseMessage:
+    async def model(
+        self, messages: Sequence[AnyMessage], seconds: float | None, options: Mapping[str, Any]
+    ) -> BaseMessage:
         """Await the model."""
         if seconds is None:
-            return await self.spec.bound.ainvoke(list(messages))
-        return await await_within(seconds, lambda: self.spec.bound.ainvoke(list(messages)))
+            return await self.spec.bound.ainvoke(list(messages), **options)
+        return await await_within(seconds, lambda: self.spec.bound.ainvoke(list(messages), **options))
 
     async def tool(self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float) -> Any:
         """Await the tool, or call a blocking one in a thread."""

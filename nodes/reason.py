@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
@@ -10,10 +11,11 @@ from langgraph.errors import GraphBubbleUp
 
 from loopwright.checkpoints import Attempt, Opened
 from loopwright.crash import CrashPoint, reached
-from loopwright.models import UNKNOWN_OUTPUT, estimate_input, hide_keys, ids_of, read_reply, tokens_of
-from loopwright.policy import over_limit, seconds_left
+from loopwright.models import cap_options, estimate_input, hide_keys, ids_of, most_output, read_reply, tokens_of
+from loopwright.policy import Room, Wanted, find_room, left_of, seconds_left
 from loopwright.state import (
     AgentState,
+    Malformed,
     StopReason,
     Tokens,
     UsageRecord,
@@ -29,35 +31,69 @@ from .port import Port
 from .spec import AgentSpec
 
 
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """One attempt at the model, from its reservation on."""
+
+    state: AgentState
+    """With the usage of all that came before, lost attempts included."""
+    port: Port
+    room: Room
+    number: int
+
+    @property
+    def run_id(self) -> str:
+        return self.state["run"]["id"]
+
+    @property
+    def step(self) -> int:
+        return self.state["usage"]["steps"] + 1
+
+
 async def reason(state: AgentState, port: Port) -> dict[str, Any]:
-    """Make one attempt at the model; its row stands in the ledger before the call is made.
+    """Make one attempt at the model; its worst case is reserved, and stands in the ledger, before the call is made.
 
     A model that fails ends the run (`failed`, `error`): the thread can be carried on with a new task.
     """
-    run, step = state["run"], state["usage"]["steps"] + 1
     sent = _sent(state["messages"], port.spec)
-    estimate = Tokens(estimate_input(sent), UNKNOWN_OUTPUT, estimated=True)
-    opened = await _open(run["id"], step, estimate, port)
+    wanted = _wanted(sent, port.spec)
+    room = find_room(left_of(port.spec.limits, state["usage"]), wanted)
+    if isinstance(room, StopReason):
+        return _stopped(state, state["usage"], room, port)
+    opened = await _open(state, room, port)
     usage = _with_lost(state["usage"], opened.lost)
     if opened.cancelled_by:
-        stopped = {**run, "stop": StopReason.CANCELLED, "cancelled_by": opened.cancelled_by}
+        stopped = {**state["run"], "stop": StopReason.CANCELLED, "cancelled_by": opened.cancelled_by}
         return {"run": stopped, "usage": add_seconds(usage, port.elapsed())}
-    if opened.lost and (why := over_limit(port.spec.limits, usage)):
-        await _settle_nothing(run["id"], step, opened.number, port)
-        return _failed(state, usage, why, "", port)
+    attempt = _Try({**state, "usage": usage}, port, room, opened.number)
+    if opened.lost:
+        room = find_room(left_of(port.spec.limits, usage), wanted)
+        if isinstance(room, StopReason):
+            await _settle(attempt, Tokens(0, 0), 0)
+            return _stopped(state, usage, room, port)
+        attempt = replace(attempt, room=room)
     reached(CrashPoint.BEFORE_MODEL)
+    return await _call(attempt, sent)
+
+
+async def _call(attempt: _Try, sent: list[AnyMessage]) -> dict[str, Any]:
+    """Call the model, and settle what was reserved."""
+    port, room, usage = attempt.port, attempt.room, attempt.state["usage"]
+    options = cap_options(port.spec.model, room.tokens.output) if room.cap else {}
     try:
-        reply = await port.model(sent, seconds_left(port.spec.limits, usage))
+        reply = await port.model(sent, seconds_left(port.spec.limits, usage), options)
     except GraphBubbleUp:
         raise
-    except OutOfTime:
-        return _failed(state, add_attempt(usage, estimate, _cost(estimate, port)), StopReason.DEADLINE, "", port)
+    except OutOfTime:  # its row stays open: the provider may go on, and be paid for it
+        spent = add_attempt(usage, room.tokens, room.cost_nano)
+        return _stopped(attempt.state, spent, StopReason.DEADLINE, port)
     except Exception as error:  # noqa: BLE001 -- whatever a client raises, the run ends with a status
         said = f"{type(error).__name__}: {excerpt(hide_keys(safe_str(error), port.spec.model), 500)}"
-        await _settle_nothing(run["id"], step, opened.number, port)
-        return _failed(state, add_attempt(usage, Tokens(0, 0), 0), StopReason.ERROR, said, port)
+        await _settle(attempt, Tokens(0, 0), 0)
+        spent = add_attempt(usage, Tokens(0, 0), 0)
+        return _stopped(attempt.state, spent, StopReason.ERROR, port, error=said)
     reached(CrashPoint.AFTER_MODEL)
-    return await _decided({**state, "usage": usage}, reply, estimate, opened.number, port)
+    return await _decided(attempt, reply)
 
 
 def _sent(messages: Sequence[AnyMessage], spec: AgentSpec) -> list[AnyMessage]:
@@ -65,17 +101,29 @@ def _sent(messages: Sequence[AnyMessage], spec: AgentSpec) -> list[AnyMessage]:
     return [SystemMessage(spec.system_prompt), *messages] if spec.system_prompt else [*messages]
 
 
-async def _open(run_id: str, step: int, estimate: Tokens, port: Port) -> Opened:
-    ledger = await port.ledger()
-    cost = _cost(estimate, port)
-    name = port.spec.model_name
-    return await port.ask(ledger, ledger.spend.open, run_id, step, model=name, estimate=estimate, cost_nano=cost)
+def _wanted(sent: Sequence[AnyMessage], spec: AgentSpec) -> Wanted:
+    tokens = estimate_input(sent, tools=spec.tools_tokens)
+    return Wanted(input=tokens, most=most_output(spec.model), price=spec.price)
 
 
-async def _settle_nothing(run_id: str, step: int, attempt: int, port: Port) -> None:
-    """Note that an attempt brought nothing, and cost nothing."""
+async def _open(state: AgentState, room: Room, port: Port) -> Opened:
     ledger = await port.ledger()
-    ledger.spend.settle(run_id, step, attempt, tokens=Tokens(0, 0), cost_nano=0)  # in memory: cannot block
+    return await port.ask(
+        ledger,
+        ledger.spend.open,
+        state["run"]["id"],
+        state["usage"]["steps"] + 1,
+        model=port.spec.model_name,
+        estimate=room.tokens,
+        cost_nano=room.cost_nano,
+    )
+
+
+async def _settle(attempt: _Try, tokens: Tokens, cost_nano: int) -> None:
+    """Note what an attempt really took."""
+    ledger = await attempt.port.ledger()
+    # In memory until the next transaction: cannot block.
+    ledger.spend.settle(attempt.run_id, attempt.step, attempt.number, tokens=tokens, cost_nano=cost_nano)
 
 
 def _with_lost(usage: UsageRecord, lost: Sequence[Attempt]) -> UsageRecord:
@@ -85,25 +133,24 @@ def _with_lost(usage: UsageRecord, lost: Sequence[Attempt]) -> UsageRecord:
     return usage
 
 
-def _cost(tokens: Tokens, port: Port) -> int:
-    return port.spec.price(tokens) if port.spec.price else 0
-
-
-async def _decided(state: AgentState, reply: BaseMessage, estimate: Tokens, attempt: int, port: Port) -> dict[str, Any]:
+async def _decided(attempt: _Try, reply: BaseMessage) -> dict[str, Any]:
     """Turn a reply into the update: the message, the decision, and what it cost."""
-    run, step = state["run"], state["usage"]["steps"] + 1
-    message, decision = read_reply(reply, f"{run['id']}/{step}", ids_of(state["messages"]))
-    tokens = tokens_of(reply, estimate.input)
-    cost = _cost(tokens, port)
-    ledger = await port.ledger()
-    ledger.spend.settle(run["id"], step, attempt, tokens=tokens, cost_nano=cost)  # in memory: cannot block
+    state, port, run = attempt.state, attempt.port, attempt.state["run"]
+    message, decision = read_reply(reply, f"{run['id']}/{attempt.step}", ids_of(state["messages"]))
+    tokens = tokens_of(reply, attempt.room.tokens.input)
+    cost = port.spec.price(tokens) if port.spec.price else 0
+    await _settle(attempt, tokens, cost)
     usage = add_seconds(add_step(add_attempt(state["usage"], tokens, cost)), port.elapsed())
-    update: dict[str, Any] = {"decision": dump_decision(decision), "usage": usage}
+    update: dict[str, Any] = {"usage": usage}
     if message is not None:
         update["messages"] = [cast("AnyMessage", message)]
+    if attempt.room.cap and isinstance(decision, Malformed) and decision.why == "truncated":
+        # It was cut by what is left of a limit: asking for a shorter one would meet the same limit.
+        return {**update, "run": {**run, "stop": attempt.room.cap, "answer": decision.text}}
+    update["decision"] = dump_decision(decision)
     return update
 
 
-def _failed(state: AgentState, usage: UsageRecord, why: StopReason, error: str, port: Port) -> dict[str, Any]:
+def _stopped(state: AgentState, usage: UsageRecord, why: StopReason, port: Port, *, error: str = "") -> dict[str, Any]:
     run = {**state["run"], "stop": why} | ({"error": error} if error else {})
     return {"run": run, "usage": add_seconds(usage, port.elapsed())}

@@ -28,6 +28,8 @@ class AgentSpec:
     """The model with the tools' schemas."""
     offered: tuple[BaseTool, ...]
     """The tools as they were given: what another model is bound to when it takes this one's place."""
+    tools_tokens: int
+    """Input tokens of the tools' schemas, estimated."""
     tools: Mapping[str, Contract]
     rules: tuple[Rule, ...]
     limits: Limits

@@ -315,7 +315,7 @@ def test_an_unpriced_model_costs_nothing_and_still_counts_tokens() -> None:
     ("limits", "over"),
     [
         (Limits(max_tokens=1000), StopReason.MAX_TOKENS),
-        (Limits(max_cost=Decimal("0.0001")), StopReason.MAX_COST),
+        (Limits(max_cost=Decimal("0.0005")), StopReason.MAX_COST),
         (Limits(max_tokens=100_000), None),
     ],
 )

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from loopwright.state import Tokens
 
-CHARACTERS_A_TOKEN = 4
+BYTES_A_TOKEN = 4
 """The usual rule of thumb for English text; used only where a provider reports nothing."""
-UNKNOWN_OUTPUT = 1024
-"""Output tokens that an attempt counts for when its process died before the reply came."""
 
 _INPUT = ("input_tokens", "prompt_tokens")
 _OUTPUT = ("output_tokens", "completion_tokens")
@@ -84,17 +85,32 @@ def _larger(before: Mapping[str, Any], report: Mapping[str, Any]) -> dict[str, A
     return merged
 
 
-def estimate_input(messages: Sequence[AnyMessage]) -> int:
-    """Estimate the tokens of a transcript: the newest reported total, and the texts since then."""
+def estimate_input(messages: Sequence[AnyMessage], *, tools: int = 0) -> int:
+    """Estimate the tokens of a transcript: the newest reported total, and the texts since then.
+
+    Args:
+        messages: What is sent.
+        tools: The tokens of the tools' schemas, which a reported total has in it.
+    """
     tokens = 0
     for message in reversed(messages):
         if isinstance(message, AIMessage) and message.usage_metadata and message.usage_metadata["input_tokens"] > 0:
             return tokens + message.usage_metadata["input_tokens"] + message.usage_metadata["output_tokens"]
         tokens += size_of(message)
-    return tokens
+    return tokens + tools
+
+
+def estimate_tools(tools: Sequence[BaseTool]) -> int:
+    """Estimate the tokens of the tools' descriptions and schemas."""
+    return sum(_tokens(json.dumps(convert_to_openai_tool(tool), ensure_ascii=False)) for tool in tools)
 
 
 def size_of(message: BaseMessage) -> int:
     """Estimate the tokens of one message from its letters."""
-    calls = sum(len(str(call["args"])) + len(call["name"]) for call in getattr(message, "tool_calls", ()))
-    return (len(message.text) + calls) // CHARACTERS_A_TOKEN + 4
+    calls = sum(_tokens(str(call["args"])) + _tokens(call["name"]) for call in getattr(message, "tool_calls", ()))
+    return _tokens(message.text) + calls + 4
+
+
+def _tokens(text: str) -> int:
+    """Estimate by bytes: a letter that is no Latin one is a token of its own more often."""
+    return -(-len(text.encode(errors="replace")) // BYTES_A_TOKEN)

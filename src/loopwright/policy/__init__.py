@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from .limits import calls_are_used_up, limit_met, over_limit, refuse_call, seconds_left
 from .loops import IN_A_ROW, is_loop, next_window
+from .room import SMALLEST_REPLY, Left, Room, Wanted, find_room, least, left_of
 from .rules import Predicate, ProposedCall, Rule, Screening, allow, ask, check_rules, deny, screen
 
 __all__ = [
     "IN_A_ROW",
+    "SMALLEST_REPLY",
+    "Left",
     "Predicate",
     "ProposedCall",
+    "Room",
     "Rule",
     "Screening",
+    "Wanted",
     "allow",
     "ask",
     "calls_are_used_up",
     "check_rules",
     "deny",
+    "find_room",
     "is_loop",
+    "least",
+    "left_of",
     "limit_met",
     "next_window",
     "over_limit",

@@ -39,9 +39,11 @@ class ScriptedModel(BaseChatModel):
 
     Attributes:
         seen: The messages of each call so far.
+        told: The options of each call so far, such as `max_tokens`; most calls have none.
     """
 
     seen: list[list[AnyMessage]] = Field(default_factory=list[list[AnyMessage]])
+    told: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     _turns: list[Any] = PrivateAttr(default_factory=list)
     _used: int = PrivateAttr(default=0)
     _missing: str = PrivateAttr(default="")
@@ -75,8 +77,9 @@ class ScriptedModel(BaseChatModel):
         messages: list[BaseMessage],
         stop: list[str] | None = None,  # noqa: ARG002 -- LangChain's signature
         run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002 -- as above
-        **kwargs: Any,  # noqa: ARG002 -- as above
+        **kwargs: Any,
     ) -> ChatResult:
+        self.told.append(kwargs)
         self.seen.append([*messages])  # type: ignore[list-item] # pyright: ignore[reportArgumentType]  # BaseMessage is what LangChain hands over
         return ChatResult(generations=[ChatGeneration(message=self._next(messages))])
 
@@ -85,9 +88,9 @@ class ScriptedModel(BaseChatModel):
         messages: list[BaseMessage],
         stop: list[str] | None = None,  # noqa: ARG002 -- LangChain's signature
         run_manager: Any = None,  # noqa: ARG002 -- as above
-        **kwargs: Any,  # noqa: ARG002 -- as above
+        **kwargs: Any,
     ) -> ChatResult:
-        return self._generate(messages)
+        return self._generate(messages, **kwargs)
 
     def _next(self, messages: list[BaseMessage]) -> AIMessage:
         if self._used >= len(self._turns):

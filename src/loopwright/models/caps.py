@@ -1,0 +1,34 @@
+"""How long a model's reply can be, and how it is told to be shorter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+
+UNKNOWN_OUTPUT = 32_768
+"""Output tokens that a reply is taken to have at most, where neither the user nor LangChain's list says."""
+
+_PARAMETERS = ("max_tokens", "max_output_tokens", "num_predict")
+"""What clients call the longest reply. OpenAI's takes `max_tokens` and sends what the model wants."""
+
+
+def most_output(model: BaseChatModel) -> int:
+    """Return the longest reply of a model, in tokens: as the user set it, else as listed, else a guess."""
+    given = getattr(model, _parameter(model), None)
+    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
+        return given
+    profile: dict[str, Any] = dict(getattr(model, "profile", None) or {})
+    listed = profile.get("max_output_tokens")
+    return listed if isinstance(listed, int) and listed > 0 else UNKNOWN_OUTPUT
+
+
+def cap_options(model: BaseChatModel, tokens: int) -> dict[str, Any]:
+    """Return the option that tells the model's provider to stop after so many output tokens."""
+    return {_parameter(model): tokens}
+
+
+def _parameter(model: BaseChatModel) -> str:
+    """Name the parameter by the client's own fields; one without any gets LangChain's standard name."""
+    fields = type(model).model_fields
+    return next((name for name in _PARAMETERS if name in fields), _PARAMETERS[0])
