@@ -6,7 +6,7 @@ from .approvals import ALL, Approval, Approvals, Decided, NewApproval
 from .effects import Claim, ClaimRequest, ClaimStatus, EffectRow, Effects, EffectStatus
 from .ledger import LEASE_SECONDS, Clock, Ledger
 from .log import LogRecord, LogReport
-from .opening import Checkpoints, aopen_checkpoints, open_checkpoints
+from .opening import Checkpoints, OpeningOptions, aopen_checkpoints, open_checkpoints
 from .pruning import PruneReport
 from .run_table import Lease, RunRow
 from .saver import FORK_KEY, RING_KEY, Saver
@@ -36,6 +36,7 @@ __all__ = [
     "LogReport",
     "NewApproval",
     "Opened",
+    "OpeningOptions",
     "PruneReport",
     "RunRow",
     "Saver",

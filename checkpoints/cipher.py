@@ -7,31 +7,35 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from loopwright.errors import ConfigurationError, StorageCorrupt
+from loopwright.state import digest
 
-_MAGIC = b"lw1"
+from .store import Stored, name_metadata
+
+_TO_PLACE, _TO_ROW = b"lw1", b"lw2"
+"""How a sealed message begins: bound to its place alone, or to a row in that place as well."""
 _KEY_BYTES, _ID_BYTES, _PLACE_BYTES, _NONCE_BYTES = 32, 4, 16, 12
-_HEADER_BYTES = len(_MAGIC) + _ID_BYTES + _PLACE_BYTES + _NONCE_BYTES
 _SEALED = "+sealed"
+_PROOF = "sealed_for"
+"""In the hidden metadata: a digest over the part of a checkpoint that the database can read."""
 _CLEAR = ("source", "step", "parents", "is_fork", "counters_since_delta_snapshot", "delta_writes_versioned")
 ANYWHERE = ""
 """No place is expected: what is opened may belong to any."""
 
 
 class Cipher:
-    """Seals bytes for a place, such as a thread: opened anywhere else, or changed, they are refused.
+    """Seals bytes for a place, such as a thread, and a row there: opened anywhere else, or changed, they are refused.
 
-    A sealed message is `lw1`, the key's id, a digest of the place, a nonce and AES-GCM's output; all before the nonce
-    is authenticated too. The first key seals, every key opens: to rotate, put the new key first, and drop the old one
-    when nothing sealed with it is left.
+    A sealed message is its kind, the key's id, digests of the place and of the row, a nonce and AES-GCM's output; all
+    before the nonce is authenticated too. The first key seals, every key opens: to rotate, put the new key first, and
+    drop the old one when nothing sealed with it is left.
     """
 
     def __init__(self, keys: Sequence[bytes]) -> None:
@@ -46,36 +50,42 @@ class Cipher:
         self._newest = _key_id(keys[0])
         self._ciphers = {_key_id(key): AESGCM(key) for key in keys}
 
-    def seal(self, data: bytes, place: str) -> bytes:
-        """Encrypt for a place."""
+    def seal(self, data: bytes, place: str, row: str = "") -> bytes:
+        """Encrypt for a place, and for a row there if one is given."""
         nonce = os.urandom(_NONCE_BYTES)
-        bound = _MAGIC + self._newest + _place_digest(place)
+        bound = (_TO_ROW if row else _TO_PLACE) + self._newest + _digest(place) + (_digest(row) if row else b"")
         return bound + nonce + self._ciphers[self._newest].encrypt(nonce, data, bound)
 
-    def open(self, sealed: bytes, place: str) -> bytes:
-        """Decrypt what was sealed for this place; for any place with `ANYWHERE`.
+    def open(self, sealed: bytes, place: str, row: str = "") -> bytes:
+        """Decrypt what was sealed for this place and row; for any place with `ANYWHERE`.
+
+        What was sealed for the place alone, as 0.1.0 did, opens in any of its rows.
 
         Raises:
-            StorageCorrupt: If it was not sealed, not with a key that is known, for another place, or was changed.
+            StorageCorrupt: If it was not sealed, not with a known key, for another place or row, or was changed.
         """
-        bound, nonce = sealed[: _HEADER_BYTES - _NONCE_BYTES], sealed[_HEADER_BYTES - _NONCE_BYTES : _HEADER_BYTES]
-        if len(sealed) < _HEADER_BYTES or not sealed.startswith(_MAGIC):
+        has_row = sealed.startswith(_TO_ROW)
+        end = len(_TO_PLACE) + _ID_BYTES + (2 if has_row else 1) * _PLACE_BYTES
+        bound, nonce = sealed[:end], sealed[end : end + _NONCE_BYTES]
+        if len(nonce) < _NONCE_BYTES or not (has_row or sealed.startswith(_TO_PLACE)):
             raise StorageCorrupt("a stored value is not encrypted, although encryption is on; it is refused")
-        cipher = self._ciphers.get(bound[len(_MAGIC) : len(_MAGIC) + _ID_BYTES])
+        key_id, places = bound[len(_TO_PLACE) :][:_ID_BYTES], bound[len(_TO_PLACE) + _ID_BYTES :]
+        cipher = self._ciphers.get(key_id)
         if cipher is None:
             raise StorageCorrupt("a stored value was encrypted with a key that was not given; add the old key")
-        if place != ANYWHERE and bound[-_PLACE_BYTES:] != _place_digest(place):
+        is_elsewhere = place != ANYWHERE and places[:_PLACE_BYTES] != _digest(place)
+        if is_elsewhere or (has_row and places[_PLACE_BYTES:] != _digest(row)):
             raise StorageCorrupt("a stored value belongs to another place: rows were swapped; it is refused")
         try:
-            return cipher.decrypt(nonce, sealed[_HEADER_BYTES:], bound)
+            return cipher.decrypt(nonce, sealed[end + _NONCE_BYTES :], bound)
         except InvalidTag as error:
             raise StorageCorrupt("a stored value was changed; it is refused") from error
 
-    def seal_text(self, text: str, place: str) -> str:
+    def seal_text(self, text: str, place: str, row: str = "") -> str:
         """Encrypt a text into a text."""
-        return base64.b64encode(self.seal(text.encode(), place)).decode()
+        return base64.b64encode(self.seal(text.encode(), place, row)).decode()
 
-    def open_text(self, sealed: str, place: str) -> str:
+    def open_text(self, sealed: str, place: str, row: str = "") -> str:
         """Decrypt what `seal_text` made.
 
         Raises:
@@ -85,33 +95,34 @@ class Cipher:
             data = base64.b64decode(sealed, validate=True)
         except ValueError:
             data = b""
-        return self.open(data, place).decode()
+        return self.open(data, place, row).decode()
 
 
 def _key_id(key: bytes) -> bytes:
     return hashlib.sha256(b"loopwright key id" + key).digest()[:_ID_BYTES]
 
 
-def _place_digest(place: str) -> bytes:
+def _digest(place: str) -> bytes:
     return hashlib.sha256(place.encode()).digest()[:_PLACE_BYTES]
 
 
-class SealedSerializer(SerializerProtocol):
-    """LangGraph's serializer, with every value sealed for its thread.
+class SealedRows:
+    """Seals what the rows of a checkpoint store hold, each value for its thread and its row.
 
-    LangGraph's code says neither what it reads nor where it belongs; so whoever calls it says the thread before, with
-    `at`.
+    A row's own columns name it (`store.py`). Some of LangGraph's queries leave the thread out of what they return; so
+    whoever reads or writes says it before, with `at`.
     """
 
-    def __init__(self, inner: SerializerProtocol, cipher: Cipher) -> None:
-        """Seal what `inner` makes."""
-        self._inner = inner
+    is_on = True
+
+    def __init__(self, cipher: Cipher) -> None:
+        """Seal with a cipher."""
         self._cipher = cipher
         self._local = threading.local()
 
     @contextmanager
     def at(self, place: str) -> Generator[None]:
-        """Read and write for this place within the block."""
+        """Read and write for this thread within the block."""
         before = self._place
         self._local.place = place
         try:
@@ -124,37 +135,46 @@ class SealedSerializer(SerializerProtocol):
         place: str = getattr(self._local, "place", ANYWHERE)
         return place
 
+    def seal(self, kind: str, data: bytes, row: str) -> tuple[str, bytes]:
+        """Seal a serialized value for its row; the kind says that it is sealed."""
+        return f"{kind}{_SEALED}", self._cipher.seal(data, self._place, row)
+
+    def open(self, kind: str, data: bytes, row: str) -> tuple[str, bytes]:
+        """Open it again.
+
+        Raises:
+            StorageCorrupt: If it was not sealed, changed, or belongs to another thread or row.
+        """
+        return kind.removesuffix(_SEALED), self._cipher.open(data if kind.endswith(_SEALED) else b"", self._place, row)
+
     def is_clear(self, name: str) -> bool:
         """Tell whether the database can search by this entry of the metadata."""
         return name in _CLEAR
 
-    def seal_metadata(self, metadata: dict[str, Any], place: str) -> dict[str, Any]:
-        """Hide all but what LangGraph and the fence search by."""
-        secret = {name: value for name, value in metadata.items() if name not in _CLEAR}
+    def seal_metadata(self, metadata: dict[str, Any], thread_id: str, about: Stored) -> dict[str, Any]:
+        """Hide all but what LangGraph and the fence search by; what stays readable cannot be changed unnoticed."""
         clear = {name: value for name, value in metadata.items() if name in _CLEAR}
-        return {**clear, "sealed": self._cipher.seal_text(json.dumps(secret), place)}
+        hidden = {name: value for name, value in metadata.items() if name not in _CLEAR}
+        text = json.dumps({**hidden, _PROOF: _proof(clear, about)})
+        return {**clear, "sealed": self._cipher.seal_text(text, thread_id, name_metadata(about.checkpoint["id"]))}
 
-    def open_metadata(self, metadata: dict[str, Any], place: str) -> dict[str, Any]:
+    def open_metadata(self, metadata: dict[str, Any], thread_id: str, about: Stored) -> dict[str, Any]:
         """Show it again.
 
         Raises:
-            StorageCorrupt: If it was not sealed, changed, or belongs to another thread.
+            StorageCorrupt: If it was not sealed, changed, or belongs to another checkpoint; or if that was changed.
         """
-        rest = {name: value for name, value in metadata.items() if name != "sealed"}
-        hidden: dict[str, Any] = json.loads(self._cipher.open_text(str(metadata.get("sealed", "")), place))
-        return {**rest, **hidden}
+        clear = {name: value for name, value in metadata.items() if name != "sealed"}
+        row = name_metadata(about.checkpoint["id"])
+        hidden: dict[str, Any] = json.loads(self._cipher.open_text(str(metadata.get("sealed", "")), thread_id, row))
+        proof = hidden.pop(_PROOF, None)
+        if proof is not None and proof != _proof(clear, about):
+            text = f"checkpoint {about.checkpoint['id']} of thread {thread_id!r} was changed; it is refused"
+            raise StorageCorrupt(text, thread_id=thread_id)
+        return {**clear, **hidden}
 
-    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """Serialize and seal."""
-        kind, data = self._inner.dumps_typed(obj)
-        return f"{kind}{_SEALED}", self._cipher.seal(data, self._place)
 
-    def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """Open and deserialize.
-
-        Raises:
-            StorageCorrupt: If the value was not sealed, changed, or belongs to another thread.
-        """
-        kind, sealed = data
-        opened = self._cipher.open(sealed if kind.endswith(_SEALED) else b"", self._place)
-        return self._inner.loads_typed((kind.removesuffix(_SEALED), opened))
+def _proof(clear: Mapping[str, Any], about: Stored) -> str:
+    """Return a digest over all of a checkpoint that is not sealed: versions, what its nodes have seen, its parent."""
+    readable = {name: value for name, value in about.checkpoint.items() if name != "channel_values"}
+    return digest(clear, readable, about.parent_id or "")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from langgraph.checkpoint.serde.base import SerializerProtocol
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from typing_extensions import TypedDict, Unpack
 
 from loopwright.errors import ConfigurationError
 from loopwright.state import is_span
@@ -19,7 +18,7 @@ from .database import Database
 from .ledger import LEASE_SECONDS, Clock, Ledger
 from .pruning import PruneReport, prune
 from .saver import Saver
-from .store import Store
+from .store import NoSeal, Seal, Store
 
 if TYPE_CHECKING:
     from .cipher import Cipher
@@ -29,6 +28,23 @@ FORMS = (
 )
 POOL_SIZE = 8
 """Connections to PostgreSQL at most."""
+
+
+class OpeningOptions(TypedDict, total=False):
+    """What can be chosen when checkpoints are opened; each has a default."""
+
+    clock: Clock
+    """Seconds since the epoch; tests give a manual one."""
+    lease_seconds: float
+    """How long a lease or claim outlives its last heartbeat: after a crash, others wait so long. 10 by default."""
+    write_behind: bool
+    """Store at barriers only (before whatever changes something, at pauses, at the end), not after each super-step; a
+    crash in between repeats reads. On by default; off, each super-step is a commit."""
+    pool_size: int
+    """Connections at most, for PostgreSQL. 8 by default."""
+    encryption: Sequence[bytes]
+    """Keys of 32 bytes, the newest first (the extra `encryption`); none by default. Values, metadata and the ledger's
+    texts are encrypted with the first; what was changed, swapped between rows or is not encrypted is refused."""
 
 
 class Checkpoints:
@@ -41,22 +57,15 @@ class Checkpoints:
         ledger: Runs, leases, approvals, effects, spend and log.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        clock: Clock = time.time,
-        lease_seconds: float = LEASE_SECONDS,
-        write_behind: bool = True,
-        pool_size: int = POOL_SIZE,
-        encryption: Sequence[bytes] = (),
-    ) -> None:
+    def __init__(self, url: str, **options: Unpack[OpeningOptions]) -> None:
         """Open the database and set it up; see `open_checkpoints`."""
-        _check_options(url, lease_seconds, pool_size)
-        cipher = _cipher(encryption)
+        lease_seconds, pool_size = options.get("lease_seconds", LEASE_SECONDS), options.get("pool_size", POOL_SIZE)
+        _check_options(url, options, lease_seconds, pool_size)
+        cipher = _cipher(options.get("encryption", ()))
         self._database, build = _open(url, pool_size)
         try:
-            self.saver = _saver(self._database, build, cipher, write_behind=write_behind)
+            self.saver = _saver(self._database, build, cipher, write_behind=options.get("write_behind", True))
+            clock = options.get("clock", time.time)
             self.ledger = Ledger(_sealed(self._database, cipher), clock, lease_seconds=lease_seconds)
         except BaseException:
             self._database.close()
@@ -93,68 +102,36 @@ class Checkpoints:
         await asyncio.to_thread(self.close)
 
 
-def open_checkpoints(
-    url: str,
-    *,
-    clock: Clock = time.time,
-    lease_seconds: float = LEASE_SECONDS,
-    write_behind: bool = True,
-    pool_size: int = POOL_SIZE,
-    encryption: Sequence[bytes] = (),
-) -> Checkpoints:
+def open_checkpoints(url: str, **options: Unpack[OpeningOptions]) -> Checkpoints:
     """Open saver and ledger; sets the database up where that is needed, safe for many processes at once.
 
     Args:
         url: `memory:`, `sqlite:///runs.db` (relative to the current folder), `sqlite:////absolute/path.db` or
             `postgresql://user@host/database` (the extra `postgres`).
-        clock: Seconds since the epoch; tests give a manual one.
-        lease_seconds: How long a lease or claim outlives its last heartbeat: after a crash, others wait so long.
-        write_behind: Store at barriers only (before whatever changes something, at pauses, at the end), not after each
-            super-step; a crash in between repeats reads. Off, each super-step is a commit.
-        pool_size: Connections at most, for PostgreSQL.
-        encryption: Keys of 32 bytes, the newest first (the extra `encryption`). Values, metadata and the ledger's texts
-            are encrypted with the first; what was changed, swapped between rows or is not encrypted is refused.
+        **options: See `OpeningOptions`: `clock`, `lease_seconds`, `write_behind`, `pool_size` and `encryption`.
 
     Raises:
-        ConfigurationError: If the URL has none of these forms, or the extra is not installed.
+        ConfigurationError: If the URL has none of these forms, an option has a wrong value, or the extra is not
+            installed.
         StorageError: If the database cannot be opened; `StorageCorrupt` and `VersionUnsupported` say more.
     """
-    return Checkpoints(
-        url,
-        clock=clock,
-        lease_seconds=lease_seconds,
-        write_behind=write_behind,
-        pool_size=pool_size,
-        encryption=encryption,
-    )
+    return Checkpoints(url, **options)
 
 
-async def aopen_checkpoints(
-    url: str,
-    *,
-    clock: Clock = time.time,
-    lease_seconds: float = LEASE_SECONDS,
-    write_behind: bool = True,
-    pool_size: int = POOL_SIZE,
-    encryption: Sequence[bytes] = (),
-) -> Checkpoints:
+async def aopen_checkpoints(url: str, **options: Unpack[OpeningOptions]) -> Checkpoints:
     """Do what `open_checkpoints` does, with the set-up off the event loop."""
-    return await asyncio.to_thread(
-        open_checkpoints,
-        url,
-        clock=clock,
-        lease_seconds=lease_seconds,
-        write_behind=write_behind,
-        pool_size=pool_size,
-        encryption=encryption,
-    )
+    return await asyncio.to_thread(lambda: Checkpoints(url, **options))
 
 
-Build = Callable[[SerializerProtocol | None], Store]
-"""Builds the checkpoint store over an opened database; None for LangGraph's own serializer."""
+Build = Callable[[Seal], Store]
+"""Builds the checkpoint store over an opened database."""
 
 
-def _check_options(url: object, lease_seconds: object, pool_size: object) -> None:
+def _check_options(url: object, given: Mapping[str, object], lease_seconds: object, pool_size: object) -> None:
+    if unknown := given.keys() - OpeningOptions.__annotations__.keys():
+        known = ", ".join(OpeningOptions.__annotations__)
+        text = f"checkpoints have no option {', '.join(sorted(unknown))}; there are {known}"
+        raise ConfigurationError(text, options=sorted(unknown))
     if not isinstance(url, str):
         text = f"checkpoints are opened by URL, not by a {type(url).__name__}; the forms are {FORMS}"
         raise ConfigurationError(text, option="url")
@@ -187,11 +164,11 @@ def _cipher(keys: Sequence[bytes]) -> Cipher | None:
 
 
 def _saver(database: Database, build: Build, cipher: Cipher | None, *, write_behind: bool) -> Saver:
-    if cipher is None:
-        return Saver(build(None), is_memory=database.is_memory, write_behind=write_behind)
-    from .cipher import SealedSerializer
+    seal: Seal = NoSeal()
+    if cipher is not None:
+        from .cipher import SealedRows
 
-    seal = SealedSerializer(JsonPlusSerializer(), cipher)
+        seal = SealedRows(cipher)
     return Saver(build(seal), is_memory=database.is_memory, write_behind=write_behind, seal=seal)
 
 
@@ -211,7 +188,7 @@ def _open(url: str, pool_size: int) -> tuple[Database, Build]:
     from .sqlite_store import SqliteStore
 
     sqlite = SqliteDatabase(_path(url))
-    return sqlite, lambda serde: SqliteStore(sqlite, serde)
+    return sqlite, lambda seal: SqliteStore(sqlite, seal)
 
 
 def _open_postgres(url: str, pool_size: int) -> tuple[Database, Build]:
@@ -222,7 +199,7 @@ def _open_postgres(url: str, pool_size: int) -> tuple[Database, Build]:
         text = "PostgreSQL needs the extra 'postgres': pip install 'loopwright[postgres]'"
         raise ConfigurationError(text, missing=error.name) from error
     postgres = PostgresDatabase(url, pool_size=pool_size)
-    return postgres, lambda serde: PostgresStore(postgres, serde)
+    return postgres, lambda seal: PostgresStore(postgres, seal)
 
 
 def _path(url: str) -> str:

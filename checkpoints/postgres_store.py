@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -14,20 +14,20 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]  # LangGraph's beta has no public name
 from psycopg import Connection, Cursor
 from psycopg.errors import UniqueViolation
-from psycopg.rows import DictRow
+from psycopg.rows import DictRow, RowFactory, RowMaker, dict_row
 from psycopg.types.json import Jsonb
 
 from loopwright.errors import ThreadMoved
 
 from .database import load_statements
 from .postgres import PostgresDatabase
-from .store import Batch, TaskWrites, place_of
+from .store import Batch, Seal, TaskWrites, name_blob, name_write, place_of, sealed_write
 
 SET_UP_LOCK = 0x6C6F6F71
 """Of the advisory lock for setting up."""
 LOCK_POLL_SECONDS = 0.05
 _WRITTEN = (
-    "select idx, channel, type, blob from checkpoint_writes"
+    "select 'w' as _kind, checkpoint_id, task_id, idx, channel, type, blob from checkpoint_writes"
     " where thread_id = %s and checkpoint_ns = %s and checkpoint_id = %s and task_id = %s"
 )
 
@@ -35,11 +35,12 @@ _WRITTEN = (
 class PostgresStore(PostgresSaver):
     """LangGraph's saver over our pool, with a fence."""
 
-    def __init__(self, database: PostgresDatabase, serde: SerializerProtocol | None) -> None:
+    def __init__(self, database: PostgresDatabase, seal: Seal, serde: SerializerProtocol | None = None) -> None:
         """Share the database's pool, and set the tables and the fence up; safe for many processes at once."""
         super().__init__(cast("Any", database.pool), serde=serde)
         self._database = database
-        self._is_sealed = serde is not None
+        self._seal = seal
+        self._rows_as = _opened_rows(seal) if seal.is_on else dict_row
         with database.translated():
             self._set_up()
 
@@ -61,14 +62,17 @@ class PostgresStore(PostgresSaver):
 
     @contextmanager
     def _cursor(self, *, pipeline: bool = False) -> Generator[Cursor[DictRow]]:
-        """Give LangGraph's code a cursor in a transaction of ours; a pipeline saves its round trips."""
+        """Give LangGraph's code a cursor in a transaction of ours; a pipeline saves its round trips.
+
+        What it reads is opened, row by row.
+        """
         database = self._database
         with database.translated(), database.transaction(), database.connection() as connection:
             if pipeline and self.supports_pipeline:
-                with connection.pipeline(), connection.cursor(binary=True) as cursor:
+                with connection.pipeline(), connection.cursor(binary=True, row_factory=self._rows_as) as cursor:
                     yield cursor
             else:
-                with connection.cursor(binary=True) as cursor:
+                with connection.cursor(binary=True, row_factory=self._rows_as) as cursor:
                     yield cursor
 
     def store(self, batch: Batch) -> None:
@@ -80,9 +84,9 @@ class PostgresStore(PostgresSaver):
         try:
             with self._cursor(pipeline=True) as cursor:
                 if rows:
-                    cursor.executemany(self.INSERT_CHECKPOINT_WRITES_SQL, rows)
+                    cursor.executemany(self.INSERT_CHECKPOINT_WRITES_SQL, self._sealed(rows))
                 if versions:
-                    cursor.executemany(self.UPSERT_CHECKPOINT_BLOBS_SQL, self._dump_blobs(*place, blobs, versions))
+                    cursor.executemany(self.UPSERT_CHECKPOINT_BLOBS_SQL, self._blobs(*place, blobs, versions))
                 values = (*place, batch.checkpoint["id"], batch.parent_id, Jsonb(stored), Jsonb({**batch.metadata}))
                 cursor.execute(self.UPSERT_CHECKPOINTS_SQL, values)
         except Exception as error:
@@ -93,13 +97,21 @@ class PostgresStore(PostgresSaver):
     def _rows(self, thread_id: str, namespace: str, checkpoint_id: str, task: TaskWrites) -> list[Any]:
         return self._dump_writes(thread_id, namespace, checkpoint_id, task.task_id, task.task_path, task.writes)
 
+    def _sealed(self, rows: list[Any]) -> list[Any]:
+        return [sealed_write(self._seal, row) for row in rows] if self._seal.is_on else rows
+
+    def _blobs(self, thread_id: str, namespace: str, values: dict[str, Any], versions: dict[str, Any]) -> list[Any]:
+        """Return the rows of channels' values."""
+        rows = self._dump_blobs(thread_id, namespace, values, versions)
+        return [(*row[:4], *self._seal.seal(row[4], row[5] or b"", name_blob(row[2], row[3]))) for row in rows]
+
     def _split(self, checkpoint: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Part a checkpoint into what its row holds and what goes into blobs, as LangGraph's own saver reads it back.
 
         Blobs alone are encrypted: then everything goes there.
         """
         values: dict[str, Any] = checkpoint["channel_values"]
-        inline = {} if self._is_sealed else {name: value for name, value in values.items() if _is_inline(value)}
+        inline = {} if self._seal.is_on else {name: value for name, value in values.items() if _is_inline(value)}
         blobs = {name: value for name, value in values.items() if name not in inline}
         marks = {name: True for name, value in blobs.items() if isinstance(value, _DeltaSnapshot)}
         return {**checkpoint, "channel_values": {**inline, **marks}}, blobs
@@ -116,7 +128,7 @@ class PostgresStore(PostgresSaver):
             deleted = cursor.rowcount
             cursor.execute(f"delete from checkpoint_writes {others}", key)  # noqa: S608 -- fixed
             cursor.execute("delete from checkpoint_blobs where thread_id = %s and checkpoint_ns = %s", place)
-            cursor.executemany(self.UPSERT_CHECKPOINT_BLOBS_SQL, self._dump_blobs(*place, blobs, versions))
+            cursor.executemany(self.UPSERT_CHECKPOINT_BLOBS_SQL, self._blobs(*place, blobs, versions))
             change = "update checkpoints set parent_checkpoint_id = null, checkpoint = %s, metadata = %s"
             where = "where thread_id = %s and checkpoint_ns = %s and checkpoint_id = %s"
             cursor.execute(f"{change} {where}", (Jsonb(stored), Jsonb({**head.metadata}), *key))
@@ -129,10 +141,10 @@ class PostgresStore(PostgresSaver):
         rows = self._rows(*key, task)
         if all(channel in WRITES_IDX_MAP for channel, _ in task.writes):
             with self._cursor(pipeline=True) as cursor:
-                cursor.executemany(self.UPSERT_CHECKPOINT_WRITES_SQL, rows)
+                cursor.executemany(self.UPSERT_CHECKPOINT_WRITES_SQL, self._sealed(rows))
             return True
         with self._cursor(pipeline=True) as cursor:
-            cursor.executemany(self.INSERT_CHECKPOINT_WRITES_SQL, rows)
+            cursor.executemany(self.INSERT_CHECKPOINT_WRITES_SQL, self._sealed(rows))
             stored = cursor.rowcount
         if stored == len(rows):
             return True
@@ -149,3 +161,44 @@ def _is_mine(connection: Connection[DictRow]) -> bool:
 
 def _is_inline(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float | bool)
+
+
+def _opened_rows(seal: Seal) -> RowFactory[DictRow]:
+    """Return what builds rows with every sealed value in them opened, by what the row says it is."""
+
+    def factory(cursor: Any) -> RowMaker[DictRow]:
+        build = dict_row(cursor)
+        return lambda values: _opened(seal, build(values))
+
+    return factory
+
+
+def _opened(seal: Seal, row: DictRow) -> DictRow:
+    """Open a row of LangGraph's: a checkpoint with its values and writes, or a single write (`w`) or value (`b`)."""
+    if "pending_writes" in row:
+        versions: dict[str, Any] = row["checkpoint"]["channel_versions"]
+        row["channel_values"] = [_opened_value(seal, versions, item) for item in row["channel_values"] or ()]
+        at = row["checkpoint_id"]
+        row["pending_writes"] = [_opened_write(seal, at, item) for item in row["pending_writes"] or ()]
+    elif row.get("_kind") == "w":
+        name = name_write(row["checkpoint_id"], row["task_id"], row["idx"], row["channel"])
+        row["type"], row["blob"] = seal.open(row["type"], row["blob"], name)
+    elif row.get("_kind") == "b":
+        row["type"], row["blob"] = seal.open(row["type"], row["blob"], name_blob(row["channel"], row["version"]))
+    return row
+
+
+def _opened_value(seal: Seal, versions: dict[str, Any], item: Sequence[bytes]) -> tuple[bytes, ...]:
+    """Open a channel's value, as it stands in a checkpoint's row: channel, kind and value."""
+    channel, kind, blob = item
+    name = channel.decode()
+    opened, value = seal.open(kind.decode(), blob, name_blob(name, versions[name]))
+    return channel, opened.encode(), value
+
+
+def _opened_write(seal: Seal, checkpoint_id: str, item: Sequence[bytes]) -> tuple[bytes, ...]:
+    """Open a write, as it stands in a checkpoint's row: task, channel, kind, value, path and index."""
+    task_id, channel, kind, blob, path, index = item
+    name = name_write(checkpoint_id, task_id.decode(), int(index), channel.decode())
+    opened, value = seal.open(kind.decode(), blob, name)
+    return task_id, channel, opened.encode(), value, path, index

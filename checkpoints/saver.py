@@ -29,7 +29,7 @@ from loopwright.errors import ClockBehind, StorageCorrupt, ThreadMoved
 from loopwright.state import DELTA_CHANNELS, storable_data
 
 from .behind import Behind, Key, Skipped
-from .store import Batch, NoSeal, Seal, Store, TaskWrites, place_of
+from .store import Batch, NoSeal, Seal, Store, Stored, TaskWrites, place_of
 from .threads import check_thread_id
 
 P = ParamSpec("P")
@@ -60,7 +60,7 @@ class Saver(BaseCheckpointSaver[Any]):
             store: Where checkpoints go.
             is_memory: Whether the store cannot block, so that an async call needs no thread.
             write_behind: Whether checkpoints between two barriers may stay in memory.
-            seal: Encryption, if there is any; the store's serializer goes with it.
+            seal: Encryption, if there is any; the store has the same.
         """
         super().__init__(serde=store.serde)
         self._store = store
@@ -111,7 +111,7 @@ class Saver(BaseCheckpointSaver[Any]):
     def _store_batch(
         self, key: Key, parent_id: str | None, new: Skipped, versions: ChannelVersions, writes: Sequence[TaskWrites]
     ) -> None:
-        metadata = self._seal.seal_metadata(_metadata_of(new, parent_id), key[0])
+        metadata = self._seal.seal_metadata(_metadata_of(new, parent_id), key[0], Stored(new.checkpoint, parent_id))
         batch = Batch(*key, parent_id, new.checkpoint, metadata, dict(versions), tuple(writes))
         with self._seal.at(key[0]):
             self._store.store(batch)
@@ -205,7 +205,9 @@ class Saver(BaseCheckpointSaver[Any]):
         if found.checkpoint["id"] != place["checkpoint_id"]:
             text = f"checkpoint {place['checkpoint_id']} of thread {place['thread_id']!r} holds another one's state"
             raise StorageCorrupt(text, thread_id=place["thread_id"])
-        metadata = self._seal.open_metadata(cast("dict[str, Any]", found.metadata), str(place["thread_id"]))
+        parent = place_of(found.parent_config)["checkpoint_id"] if found.parent_config else None
+        about = Stored(found.checkpoint, parent)
+        metadata = self._seal.open_metadata(cast("dict[str, Any]", found.metadata), str(place["thread_id"]), about)
         return found._replace(metadata=cast("CheckpointMetadata", metadata))
 
     def _settle(self, thread_id: str) -> None:
@@ -250,7 +252,7 @@ class Saver(BaseCheckpointSaver[Any]):
         merged = {**found.checkpoint["channel_values"], **values}
         checkpoint = cast("Checkpoint", {**found.checkpoint, "channel_values": merged})
         kept = {name: value for name, value in found.metadata.items() if name != "counters_since_delta_snapshot"}
-        metadata = self._seal.seal_metadata(kept, thread_id)
+        metadata = self._seal.seal_metadata(kept, thread_id, Stored(checkpoint, None))
         head = Batch(thread_id, "", None, checkpoint, metadata, dict(checkpoint["channel_versions"]), ())
         with self._seal.at(thread_id):
             return self._store.replace_history(head)

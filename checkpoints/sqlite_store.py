@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import WRITES_IDX_MAP
+from langgraph.checkpoint.base import WRITES_IDX_MAP, Checkpoint, CheckpointTuple
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.utils import search_where
 
 from loopwright.errors import ThreadMoved
 
 from .database import load_statements
 from .sqlite import SqliteDatabase, translated
-from .store import Batch, TaskWrites, place_of
+from .store import Batch, Seal, TaskWrites, WriteRow, name_checkpoint, name_write, place_of, sealed_write
 
 _MOVED = "this thread has moved on"
 _FENCE = ("lw_children", "lw_one_child", "lw_one_root")
@@ -30,18 +31,43 @@ _WRITE = (
     " values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _WRITTEN = (
-    "select idx, channel, type, value from writes"
+    "select idx, channel, type, value, task_id, checkpoint_id from writes"
     " where thread_id = ? and checkpoint_ns = ? and checkpoint_id = ? and task_id = ?"
 )
+_PLACE = ("thread_id", "checkpoint_ns", "checkpoint_id")
+
+
+class _Opener:
+    """Opens the sealed value of each row that a cursor reads, by what the row says it is."""
+
+    def __init__(self, seal: Seal) -> None:
+        """Take what opens."""
+        self._seal = seal
+        self._checkpoint_id = ""
+
+    def __call__(self, cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the row with its value opened; LangGraph asks for a checkpoint's writes right behind it."""
+        values = dict(zip((column[0] for column in cursor.description), row, strict=True))
+        if "type" not in values:
+            return row
+        self._checkpoint_id = values.get("checkpoint_id", self._checkpoint_id)
+        held = "checkpoint" if "checkpoint" in values else "value"
+        if held == "checkpoint":
+            name = name_checkpoint(self._checkpoint_id)
+        else:
+            name = name_write(self._checkpoint_id, values["task_id"], values["idx"], values["channel"])
+        values["type"], values[held] = self._seal.open(values["type"], values[held], name)
+        return tuple(values.values())
 
 
 class SqliteStore(SqliteSaver):
     """LangGraph's saver over our connection, with a fence."""
 
-    def __init__(self, database: SqliteDatabase, serde: SerializerProtocol | None) -> None:
+    def __init__(self, database: SqliteDatabase, seal: Seal, serde: SerializerProtocol | None = None) -> None:
         """Share the database's connection and lock, and set the tables and the fence up."""
         super().__init__(database.connection, serde=serde)
         self._database = database
+        self._seal = seal
         with translated(database.path), database.lock:
             self.setup()
             if not self._is_fenced():
@@ -55,9 +81,33 @@ class SqliteStore(SqliteSaver):
 
     @contextmanager
     def cursor(self, transaction: bool = True) -> Generator[sqlite3.Cursor]:  # noqa: FBT001, FBT002 -- LangGraph's signature
-        """Give LangGraph's code a cursor in a transaction of ours."""
+        """Give LangGraph's code a cursor in a transaction of ours; what it reads is opened, row by row."""
         with translated(self._database.path), self._database.cursor(transaction=transaction) as cursor:
+            if self._seal.is_on:
+                cursor.row_factory = _Opener(self._seal)
             yield cursor
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 -- LangGraph's name
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        """Return checkpoints, newest first; sealed ones are read one by one: LangGraph's query takes its own cursor."""
+        if not self._seal.is_on:
+            yield from super().list(config, filter=filter, before=before, limit=limit)
+            return
+        where, values = search_where(config, filter, before)
+        wanted = f"select thread_id, checkpoint_ns, checkpoint_id from checkpoints {where} order by checkpoint_id desc"  # noqa: S608 -- LangGraph's
+        with self.cursor(transaction=False) as cursor:
+            places = cursor.execute(f"{wanted} limit ?", (*values, -1 if limit is None else limit)).fetchall()
+        for place in places:
+            with self._seal.at(place[0]):
+                found = self.get_tuple({"configurable": dict(zip(_PLACE, place, strict=True))})
+            if found is not None:
+                yield found
 
     def get_next_version(self, current: Any, channel: None) -> Any:  # noqa: ARG002 -- LangGraph's signature
         """Count up: LangGraph's own versions carry 48 characters of padding into every checkpoint, per channel."""
@@ -68,20 +118,26 @@ class SqliteStore(SqliteSaver):
     def store(self, batch: Batch) -> None:
         """Store a checkpoint with its writes."""
         place = (batch.thread_id, batch.namespace)
-        kind, blob = self.serde.dumps_typed(batch.checkpoint)
+        kind, blob = self._dump(batch.checkpoint)
         text = json.dumps(batch.metadata, ensure_ascii=False).encode("utf-8", "ignore")
         rows = [row for task in batch.writes for row in self._rows(*place, str(batch.parent_id), task)]
         try:
             with self.cursor() as cursor:
                 if rows:
-                    cursor.executemany(_WRITE.format("ignore"), rows)
+                    cursor.executemany(_WRITE.format("ignore"), self._sealed(rows))
                 cursor.execute(_PUT, (*place, batch.checkpoint["id"], batch.parent_id, kind, blob, text))
         except Exception as error:
             if _MOVED in str(error.__cause__ or error):
                 raise ThreadMoved.of(batch.thread_id) from error
             raise
 
-    def _rows(self, thread_id: str, namespace: str, checkpoint_id: str, task: TaskWrites) -> Iterator[tuple[Any, ...]]:
+    def _dump(self, checkpoint: Checkpoint) -> tuple[str, bytes]:
+        return self._seal.seal(*self.serde.dumps_typed(checkpoint), name_checkpoint(checkpoint["id"]))
+
+    def _sealed(self, rows: Sequence[WriteRow]) -> Iterable[WriteRow]:
+        return (sealed_write(self._seal, row) for row in rows) if self._seal.is_on else rows
+
+    def _rows(self, thread_id: str, namespace: str, checkpoint_id: str, task: TaskWrites) -> Iterator[WriteRow]:
         for index, (channel, value) in enumerate(task.writes):
             number = WRITES_IDX_MAP.get(channel, index)
             where = (thread_id, namespace, checkpoint_id, task.task_id, task.task_path, number, channel)
@@ -89,7 +145,7 @@ class SqliteStore(SqliteSaver):
 
     def replace_history(self, head: Batch) -> int:
         """Keep only this checkpoint."""
-        kind, blob = self.serde.dumps_typed(head.checkpoint)
+        kind, blob = self._dump(head.checkpoint)
         text = json.dumps(head.metadata, ensure_ascii=False).encode("utf-8", "ignore")
         place = (head.thread_id, head.namespace)
         others = "where thread_id = ? and checkpoint_ns = ? and checkpoint_id <> ?"
@@ -107,11 +163,11 @@ class SqliteStore(SqliteSaver):
         rows = [*self._rows(*key, task)]
         if all(channel in WRITES_IDX_MAP for channel, _ in task.writes):
             with self.cursor() as cursor:
-                cursor.executemany(_WRITE.format("replace"), rows)
+                cursor.executemany(_WRITE.format("replace"), self._sealed(rows))
             return True
         with self.cursor() as cursor:
-            cursor.executemany(_WRITE.format("ignore"), rows)
+            cursor.executemany(_WRITE.format("ignore"), self._sealed(rows))
             if cursor.rowcount == len(rows):
                 return True
-            there = {row[0]: row[1:] for row in cursor.execute(_WRITTEN, (*key, task.task_id))}
+            there = {row[0]: row[1:4] for row in cursor.execute(_WRITTEN, (*key, task.task_id))}
         return all(there.get(row[5]) == row[6:] for row in rows)

@@ -98,22 +98,41 @@ class Store(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Which checkpoint a row of metadata belongs to."""
+
+    checkpoint: Checkpoint
+    parent_id: str | None
+
+
 class Seal(Protocol):
-    """What encryption adds to a saver; `cipher.py` has the one that there is."""
+    """What encryption adds to saver and store; `cipher.py` has the one that there is."""
+
+    is_on: bool
+    """Whether anything is sealed at all."""
 
     def at(self, place: str) -> AbstractContextManager[None]:
         """Read and write values for this thread within the block; for any with an empty one."""
+        ...
+
+    def seal(self, kind: str, data: bytes, row: str) -> tuple[str, bytes]:
+        """Seal a serialized value for the row that a name says."""
+        ...
+
+    def open(self, kind: str, data: bytes, row: str) -> tuple[str, bytes]:
+        """Open it again."""
         ...
 
     def is_clear(self, name: str) -> bool:
         """Tell whether the database can search by this entry of the metadata."""
         ...
 
-    def seal_metadata(self, metadata: dict[str, Any], place: str) -> dict[str, Any]:
+    def seal_metadata(self, metadata: dict[str, Any], thread_id: str, about: Stored) -> dict[str, Any]:
         """Hide what is not needed for searching."""
         ...
 
-    def open_metadata(self, metadata: dict[str, Any], place: str) -> dict[str, Any]:
+    def open_metadata(self, metadata: dict[str, Any], thread_id: str, about: Stored) -> dict[str, Any]:
         """Show it again."""
         ...
 
@@ -121,21 +140,61 @@ class Seal(Protocol):
 class NoSeal:
     """No encryption."""
 
+    is_on = False
+
     def at(self, place: str) -> AbstractContextManager[None]:  # noqa: ARG002 -- the contract's
         """Change nothing."""
         return nullcontext()
+
+    def seal(self, kind: str, data: bytes, row: str) -> tuple[str, bytes]:  # noqa: ARG002 -- the contract's
+        """Change nothing."""
+        return kind, data
+
+    def open(self, kind: str, data: bytes, row: str) -> tuple[str, bytes]:  # noqa: ARG002 -- the contract's
+        """Change nothing."""
+        return kind, data
 
     def is_clear(self, name: str) -> bool:  # noqa: ARG002 -- the contract's
         """All can be searched by."""
         return True
 
-    def seal_metadata(self, metadata: dict[str, Any], place: str) -> dict[str, Any]:  # noqa: ARG002 -- the contract's
+    def seal_metadata(self, metadata: dict[str, Any], thread_id: str, about: Stored) -> dict[str, Any]:  # noqa: ARG002 -- the contract's
         """Change nothing."""
         return metadata
 
-    def open_metadata(self, metadata: dict[str, Any], place: str) -> dict[str, Any]:  # noqa: ARG002 -- the contract's
+    def open_metadata(self, metadata: dict[str, Any], thread_id: str, about: Stored) -> dict[str, Any]:  # noqa: ARG002 -- the contract's
         """Change nothing."""
         return metadata
+
+
+def name_metadata(checkpoint_id: str) -> str:
+    """Name the metadata of a checkpoint, within its thread."""
+    return f"metadata {checkpoint_id}"
+
+
+def name_checkpoint(checkpoint_id: str) -> str:
+    """Name the row of a checkpoint, within its thread."""
+    return f"checkpoint {checkpoint_id}"
+
+
+def name_write(checkpoint_id: str, task_id: str, index: int, channel: str) -> str:
+    """Name the row of a write, within its thread."""
+    return f"write {checkpoint_id} {task_id} {index} {channel}"
+
+
+def name_blob(channel: str, version: object) -> str:
+    """Name the row of a channel's value, within its thread."""
+    return f"blob {channel} {version}"
+
+
+WriteRow = tuple[str, str, str, str, str, int, str, str, bytes]
+"""As both stores write it: thread, namespace, checkpoint, task, its path, index, channel, kind and value."""
+
+
+def sealed_write(seal: Seal, row: WriteRow) -> WriteRow:
+    """Return a row of a write with its value sealed."""
+    _, _, checkpoint_id, task_id, _, index, channel, kind, value = row
+    return (*row[:7], *seal.seal(kind, value, name_write(checkpoint_id, task_id, index, channel)))
 
 
 def place_of(config: RunnableConfig) -> Mapping[str, Any]:
