@@ -44,7 +44,7 @@ DEFAULT_NAME = "agent"
 
 def build_ring(spec: AgentSpec, ledgers: Ledgers) -> StateGraph[AgentState, None, AgentInput, AgentState]:
     """Assemble the ring: this function is the picture above."""
-    routes = Routes(spec.limits)
+    routes = Routes(spec.limits, spec.wrap_up)
     ring = StateGraph(AgentState, input_schema=AgentInput)
 
     ring.add_node("observe", Node("observe", observe, spec, ledgers))
@@ -112,6 +112,7 @@ def create_agent(
     limits: Limits | None = None,
     permissions: Sequence[Rule] = (),
     price: Price | None = None,
+    wrap_up: bool = False,
     checkpoints: Checkpoints | None = None,
     name: str = DEFAULT_NAME,
     **unknown: Any,
@@ -126,6 +127,8 @@ def create_agent(
         permissions: Rules built with `allow`, `ask` and `deny`. Without a matching rule a `read` is allowed, and all
             else asks a person.
         price: Of the model, where `genai-prices` does not list it, or another price was agreed.
+        wrap_up: A run that meets a limit says in one last call, without tools, what it found. That call is within the
+            limits: a step, and the tokens, money and time for it are kept from the start.
         checkpoints: Binds saver and ledger for plain `invoke`. `Runs` brings its own, and LangGraph's server too: an
             agent exported for Studio has none.
         name: Shown in Studio and in traces.
@@ -142,6 +145,7 @@ def create_agent(
         limits=Limits() if limits is None else limits,
         permissions=permissions,
         price=price,
+        wrap_up=wrap_up,
         name=name,
         unknown=unknown,
     )

@@ -19,6 +19,9 @@ from loopwright.policy import Rule, check_rules
 from loopwright.state import Limits
 from loopwright.tools import Contract, contract_of
 
+LEAST_TO_WRAP_UP = 2
+"""Steps: one to find something out, and one to say it."""
+
 
 def build_spec(
     *,
@@ -28,6 +31,7 @@ def build_spec(
     limits: Limits,
     permissions: Sequence[Rule],
     price: Price | None,
+    wrap_up: bool,
     name: str,
     unknown: Mapping[str, Any],
 ) -> AgentSpec:
@@ -43,6 +47,7 @@ def build_spec(
     _check_text("system_prompt", system_prompt)
     _check_text("name", name)
     _check_price(price)
+    _check_wrap_up(wrap_up, limits)
     offered = [_tool(item) for item in _listed("tools", tools, "tools, such as tools=[lookup_order]")]
     rules = _listed("permissions", permissions, "rules, such as permissions=[ask('effect:write')]")
     contracts = _contracts(offered)
@@ -60,6 +65,7 @@ def build_spec(
         limits=limits,
         system_prompt=system_prompt,
         price=_pricer(opened, price, limits),
+        wrap_up=wrap_up,
     )
 
 
@@ -70,6 +76,7 @@ def change_spec(spec: AgentSpec, *, model: str | BaseChatModel | None, limits: L
         ConfigurationError: If the model cannot be opened, or its price is not known although the cost is limited.
     """
     _check_limits(limits, spec.tools)
+    _check_wrap_up(spec.wrap_up, limits)
     if model is None:
         return replace(spec, limits=limits, price=spec.price or _pricer(spec.model, None, limits))
     opened = open_model(model)
@@ -90,7 +97,8 @@ def _bound(model: BaseChatModel, tools: Sequence[BaseTool]) -> Runnable[Language
 def _pricer(model: BaseChatModel, price: Price | None, limits: Limits) -> Pricer | None:
     """Return what a call of the model costs; a price that is not known is fine as long as nothing depends on it."""
     pricer = price or known_price(model)
-    if limits.max_cost is not None and pricer is None:
+    of_thread = limits.thread.max_cost if limits.thread is not None else None
+    if (limits.max_cost is not None or of_thread is not None) and pricer is None:
         text = f"max_cost is set, but the price of {model_name(model)!r} is not known; give price=Price(input, output)"
         raise ConfigurationError(text, model=model_name(model), option="max_cost")
     return pricer
@@ -126,6 +134,14 @@ def _check_price(price: object) -> None:
         raise ConfigurationError(text, option="price")
 
 
+def _check_wrap_up(wrap_up: object, limits: object) -> None:
+    if not isinstance(wrap_up, bool):
+        raise ConfigurationError(f"wrap_up is {wrap_up!r}; give True or False", option="wrap_up")
+    if wrap_up and isinstance(limits, Limits) and limits.max_steps is not None and limits.max_steps < LEAST_TO_WRAP_UP:
+        text = f"wrap_up takes the last of max_steps, and max_steps is {limits.max_steps}; give at least 2"
+        raise ConfigurationError(text, option="wrap_up")
+
+
 def _listed(option: str, given: object, wanted: str) -> list[object]:
     """Return what an option lists; one alone, which may be iterable too, is not a list of one."""
     if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping | BaseTool):
@@ -151,8 +167,9 @@ def _contracts(tools: Sequence[BaseTool]) -> dict[str, Contract]:
 def _check_limits(limits: object, contracts: Mapping[str, Contract]) -> None:
     if not isinstance(limits, Limits):
         raise ConfigurationError(f"limits is {limits!r}; give Limits(…)", option="limits")
-    named: Mapping[str, int] = limits.max_calls_per_tool if isinstance(limits.max_calls_per_tool, Mapping) else {}
-    for name in named:
+    both = (limits, limits.thread) if limits.thread is not None else (limits,)
+    named = [one.max_calls_per_tool for one in both if isinstance(one.max_calls_per_tool, Mapping)]
+    for name in [name for numbers in named for name in numbers]:
         if name not in contracts:
             known = ", ".join(contracts) or "none"
             text = f"max_calls_per_tool names {name!r}, which is no tool of this agent; its tools are: {known}"

@@ -11,8 +11,8 @@ from langgraph.graph import END
 from langgraph.types import Send
 
 from loopwright.nodes import ActTask
-from loopwright.policy import limit_met
-from loopwright.state import AgentState, Limits, RunStatus, Verdict
+from loopwright.policy import Bounds, bounds_of, limit_met, seconds_left
+from loopwright.state import AgentState, Limits, Purpose, RunStatus, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class Routes:
     """The ring's two forks."""
 
     limits: Limits
+    wrap_up: bool = False
 
     def after_observe(self, state: AgentState) -> str:
         """Reason while all is well; else the guard asks about an outcome, or ends the run."""
@@ -38,20 +39,25 @@ class Routes:
         if any(call["verdict"] == Verdict.ASK for call in turn):
             return "guard"
         if turn:
-            return _acts(state) or "observe"
+            return self._acts(state) or "observe"
+        if state["run"].get("purpose", Purpose.DECIDE) != Purpose.DECIDE:
+            return "reason"
         return "guard" if self._is_at_limit(state) else "reason"
 
     def _is_at_limit(self, state: AgentState) -> bool:
-        return limit_met(self.limits, state["usage"], state["run"], state["thread"]) is not None
+        return limit_met(self._bounds(state), state["usage"], state["run"], state["thread"]) is not None
 
+    def _bounds(self, state: AgentState) -> Bounds:
+        return bounds_of(self.limits, state["run"], state["thread"], keeps_last_words=self.wrap_up)
 
-def _acts(state: AgentState) -> list[Send]:
-    run_id, step, usage = state["run"]["id"], state["usage"]["steps"], state["usage"]
-    return [
-        Send("act", ActTask(call=call, run_id=run_id, step=step, usage=usage))
-        for call in state["turn"]
-        if call["verdict"] == Verdict.ALLOW and not call.get("result")
-    ]
+    def _acts(self, state: AgentState) -> list[Send]:
+        run_id, step, usage = state["run"]["id"], state["usage"]["steps"], state["usage"]
+        left = seconds_left(self._bounds(state), usage)
+        return [
+            Send("act", ActTask(call=call, run_id=run_id, step=step, usage=usage, seconds_left=left))
+            for call in state["turn"]
+            if call["verdict"] == Verdict.ALLOW and not call.get("result")
+        ]
 
 
 class Route(Runnable[AgentState, str | list[Send]]):

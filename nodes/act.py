@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NotRequired
 
 from langchain_core.tools import ToolException
 from langgraph.errors import GraphBubbleUp
@@ -30,6 +30,8 @@ class ActTask(TypedDict):
     run_id: str
     step: int
     usage: UsageRecord
+    seconds_left: NotRequired[float | None]
+    """Of the run's active time; None for any number. From release 0.2 on."""
 
 
 class _Where(TypedDict):
@@ -78,7 +80,7 @@ def _fits(contract: Contract, task: ActTask) -> bool:
 
 def _seconds(contract: Contract, task: ActTask, port: Port) -> float:
     """No call outlives what is left of the run's active time."""
-    left = seconds_left(port.spec.limits, task["usage"])
+    left = task["seconds_left"] if "seconds_left" in task else seconds_left(port.spec.limits, task["usage"])
     return contract.timeout if left is None else min(contract.timeout, left)
 
 

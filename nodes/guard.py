@@ -12,14 +12,16 @@ from typing import Any, assert_never
 from langchain_core.messages import HumanMessage
 from langgraph.types import interrupt
 
-from loopwright.policy import calls_are_used_up, limit_met, over_limit
+from loopwright.policy import bounds_of, calls_are_used_up, limit_met, name_limit, over_limit
 from loopwright.state import (
     AgentState,
     Call,
     CallTools,
+    Decision,
     FinalAnswer,
     Malformed,
     Outcome,
+    Purpose,
     Question,
     Refused,
     RunRecord,
@@ -100,15 +102,16 @@ async def _screen(state: AgentState, port: Port) -> dict[str, Any]:
         raise TypeError(decision)
     usage = state["usage"]
     run: RunRecord = state["run"]
+    bounds = port.spec.bounds(run, state["thread"])
     turn: list[Call] = []
     for ordinal, asked in enumerate(decision.calls):
         call: Call = new_call(asked.id, asked.name, asked.args, ordinal=ordinal, thought=decision.thought)
         call = {**call, "why": asked.error, "by": "the schema"} if asked.error else screen_call(call, state, port.spec)
         if call["verdict"] == Verdict.ASK:
             call = _with_question(call, Question.APPROVAL, state, port)
-        call, usage = admit(call, usage, port.spec.limits)
+        call, usage = admit(call, usage, bounds)
         turn.append(call)
-    if any(call["verdict"] == Verdict.NOT_RUN for call in turn) and calls_are_used_up(port.spec.limits, usage):
+    if any(call["verdict"] == Verdict.NOT_RUN for call in turn) and calls_are_used_up(bounds, usage):
         run = {**run, "stop": StopReason.MAX_TOOL_CALLS}
     run = _count_unusable(run, decision, port.spec)
     if _nobody_to_ask(turn):
@@ -200,9 +203,11 @@ def _left_unknown(state: AgentState) -> dict[str, Any]:
 async def _conclude(state: AgentState, port: Port) -> dict[str, Any]:
     """Judge a reply without calls."""
     decision = load_decision(state["decision"] or {})
+    if state["run"].get("purpose") == Purpose.WRAP_UP:
+        return await _wrapped_up(decision, state, port)
     match decision:
         case FinalAnswer(text):
-            over = over_limit(port.spec.limits, state["usage"])
+            over = over_limit(bounds_of(port.spec.limits, state["run"], state["thread"]), state["usage"])
             ended = _ended(state["run"], StopReason.ANSWERED, answer=text, over_limit=over)
             return await _end(ended, state, port)
         case Refused(text):
@@ -213,6 +218,17 @@ async def _conclude(state: AgentState, port: Port) -> dict[str, Any]:
             raise TypeError(decision)
         case _:
             assert_never(decision)
+
+
+async def _wrapped_up(decision: Decision, state: AgentState, port: Port) -> dict[str, Any]:
+    """End a run that has met a limit, with its last words; without any, with the best answer so far."""
+    said = decision.text if isinstance(decision, FinalAnswer) else ""
+    answer = said or _best_answer(state)
+    return await _end(_ended(state["run"], StopReason(state["run"].get("stop", "")), answer=answer), state, port)
+
+
+def _best_answer(state: AgentState) -> str:
+    return state["run"].get("answer") or last_text(state["messages"])
 
 
 _UNUSABLE = {
@@ -234,12 +250,32 @@ async def _nudge(reply: Malformed, state: AgentState, port: Port) -> dict[str, A
 
 
 async def _stop(state: AgentState, port: Port) -> dict[str, Any]:
-    """End a run that may not go on."""
-    reason = limit_met(port.spec.limits, state["usage"], state["run"], state["thread"])
+    """End a run that may not go on; one that met a limit may say first what it found."""
+    run: RunRecord = state["run"]
+    reason = limit_met(port.spec.bounds(run, state["thread"]), state["usage"], run, state["thread"])
     if reason is None:
         raise RuntimeError("the guard was called with nothing to judge")
-    answer = state["run"].get("answer") or last_text(state["messages"])
-    return await _end(_ended(state["run"], reason, answer=answer), state, port)
+    run = {**run, "limit": run.get("limit") or name_limit(reason, port.spec.limits, run, state["thread"])}
+    if _has_last_words(reason, state, port):
+        run = {**run, "purpose": Purpose.WRAP_UP, "stop": reason}
+        return _timed({"run": run}, state, port)
+    return await _end(_ended(run, reason, answer=_best_answer(state)), state, port)
+
+
+_WRAPPED_UP = (
+    StopReason.MAX_STEPS,
+    StopReason.MAX_TOOL_CALLS,
+    StopReason.MAX_TOKENS,
+    StopReason.MAX_COST,
+    StopReason.DEADLINE,
+    StopReason.LOOP,
+)
+
+
+def _has_last_words(reason: StopReason, state: AgentState, port: Port) -> bool:
+    """Tell whether one more call is due: where something was found, and once."""
+    is_due = port.spec.wrap_up and state["run"].get("purpose") != Purpose.WRAP_UP
+    return is_due and reason in _WRAPPED_UP and state["usage"]["steps"] > 0
 
 
 def _ended(run: RunRecord, reason: StopReason, *, answer: str, over_limit: StopReason | None = None) -> RunRecord:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from loopwright.checkpoints import Approval, Ledger
+from loopwright.policy import Bounds
 from loopwright.state import (
     CANCEL,
     EXPIRE,
@@ -16,6 +17,7 @@ from loopwright.state import (
     Limits,
     Outcome,
     Question,
+    RunRecord,
     RunStatus,
     StopReason,
     UsageRecord,
@@ -58,11 +60,11 @@ async def judge(state: AgentState, port: Port) -> dict[str, Any]:
     turn = _without_rejected_twins(turn)
     if not any(call["verdict"] == Verdict.ASK for call in turn):
         await port.ask(ledger, ledger.runs.set_status, state["run"]["id"], RunStatus.RUNNING)
-    run = state["run"]
+    run: RunRecord = state["run"]
     if by := _cancelled_by(standing):
         run = {**run, "stop": StopReason.CANCELLED, "cancelled_by": by}
         turn = [_cancelled(call, by) if _is_to_run(call) else call for call in turn]
-    turn, usage = _recount(state["turn"], turn, state["usage"], port.spec.limits)
+    turn, usage = _recount(state["turn"], turn, state["usage"], port.spec.bounds(run, state["thread"]))
     return {"turn": turn, "run": run, "usage": usage}
 
 
@@ -101,7 +103,7 @@ def _branched(call: Call, pause: str, state: AgentState, port: Port) -> Call:
 
 
 def _recount(
-    before: list[Call], turn: list[Call], usage: UsageRecord, limits: Limits
+    before: list[Call], turn: list[Call], usage: UsageRecord, limits: Limits | Bounds
 ) -> tuple[list[Call], UsageRecord]:
     """Give back what was counted for calls that will not run after all, and count an edited call under its own tool."""
     counted: list[Call] = []

@@ -94,15 +94,18 @@ class Port(ABC):
             return function(*args, **kwargs)
         return await self.blocking(function, *args, **kwargs)
 
+    def _model(self, *, tools: bool) -> Runnable[Any, BaseMessage]:
+        return self.spec.bound if tools else self.spec.model
+
     @abstractmethod
     async def blocking(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call what may block."""
 
     @abstractmethod
     async def model(
-        self, messages: Sequence[AnyMessage], seconds: float | None, options: Mapping[str, Any]
+        self, messages: Sequence[AnyMessage], seconds: float | None, options: Mapping[str, Any], *, tools: bool = True
     ) -> BaseMessage:
-        """Call the model, with options that hold for this call only.
+        """Call the model, with or without its tools, with options that hold for this call only.
 
         Raises:
             OutOfTime: If the reply did not come in time.
@@ -137,12 +140,12 @@ class BlockingPort(Port):
         return function(*args, **kwargs)
 
     async def model(
-        self, messages: Sequence[AnyMessage], seconds: float | None, options: Mapping[str, Any]
+        self, messages: Sequence[AnyMessage], seconds: float | None, options: Mapping[str, Any], *, tools: bool = True
     ) -> BaseMessage:
         """Call the model, in a thread where time is bounded."""
         if seconds is None:
-            return self.spec.bound.invoke(list(messages), **options)
-        return call_within(seconds, lambda: self.spec.bound.invoke(list(messages), **options))
+            return self._model(tools=tools).invoke(list(messages), **options)
+        return call_within(seconds, lambda: self._model(tools=tools).invoke(list(messages), **options))
 
     async def tool(self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float) -> Any:
         """Call the tool in a thread."""
@@ -170,12 +173,12 @@ class AsyncPort(Port):
             raise
 
     async def model(
-        self, messages: Sequence[AnyMessage], seconds: float | None, options: Mapping[str, Any]
+        self, messages: Sequence[AnyMessage], seconds: float | None, options: Mapping[str, Any], *, tools: bool = True
     ) -> BaseMessage:
         """Await the model."""
         if seconds is None:
-            return await self.spec.bound.ainvoke(list(messages), **options)
-        return await await_within(seconds, lambda: self.spec.bound.ainvoke(list(messages), **options))
+            return await self._model(tools=tools).ainvoke(list(messages), **options)
+        return await await_within(seconds, lambda: self._model(tools=tools).ainvoke(list(messages), **options))
 
     async def tool(self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float) -> Any:
         """Await the tool, or call a blocking one in a thread."""

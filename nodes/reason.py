@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
 from langgraph.errors import GraphBubbleUp
 
 from loopwright.checkpoints import Attempt, Opened
 from loopwright.crash import CrashPoint, reached
 from loopwright.models import cap_options, estimate_input, hide_keys, ids_of, most_output, read_reply, tokens_of
-from loopwright.policy import Room, Wanted, find_room, left_of, seconds_left
+from loopwright.policy import Bounds, Room, Wanted, find_room, left_of, seconds_left
 from loopwright.state import (
     AgentState,
+    Decision,
+    FinalAnswer,
     Malformed,
+    Purpose,
     StopReason,
     Tokens,
     UsageRecord,
@@ -27,6 +30,7 @@ from loopwright.state import (
 )
 from loopwright.tools import OutOfTime, safe_str
 
+from .last_words import LAST_WORDS, shortened, taken_as_words, told_without_calls
 from .port import Port
 from .spec import AgentSpec
 
@@ -55,9 +59,7 @@ async def reason(state: AgentState, port: Port) -> dict[str, Any]:
 
     A model that fails ends the run (`failed`, `error`): the thread can be carried on with a new task.
     """
-    sent = _sent(state["messages"], port.spec)
-    wanted = _wanted(sent, port.spec)
-    room = find_room(left_of(port.spec.limits, state["usage"]), wanted)
+    sent, room = _sent(state, state["usage"], port.spec)
     if isinstance(room, StopReason):
         return _stopped(state, state["usage"], room, port)
     opened = await _open(state, room, port)
@@ -67,7 +69,7 @@ async def reason(state: AgentState, port: Port) -> dict[str, Any]:
         return {"run": stopped, "usage": add_seconds(usage, port.elapsed())}
     attempt = _Try({**state, "usage": usage}, port, room, opened.number)
     if opened.lost:
-        room = find_room(left_of(port.spec.limits, usage), wanted)
+        sent, room = _sent(state, usage, port.spec)
         if isinstance(room, StopReason):
             await _settle(attempt, Tokens(0, 0), 0)
             return _stopped(state, usage, room, port)
@@ -80,8 +82,9 @@ async def _call(attempt: _Try, sent: list[AnyMessage]) -> dict[str, Any]:
     """Call the model, and settle what was reserved."""
     port, room, usage = attempt.port, attempt.room, attempt.state["usage"]
     options = cap_options(port.spec.model, room.tokens.output) if room.cap else {}
+    seconds = seconds_left(_bounds(attempt.state, port.spec), usage)
     try:
-        reply = await port.model(sent, seconds_left(port.spec.limits, usage), options)
+        reply = await port.model(sent, seconds, options, tools=not _is_wrap_up(attempt.state))
     except GraphBubbleUp:
         raise
     except OutOfTime:  # its row stays open: the provider may go on, and be paid for it
@@ -96,14 +99,26 @@ async def _call(attempt: _Try, sent: list[AnyMessage]) -> dict[str, Any]:
     return await _decided(attempt, reply)
 
 
-def _sent(messages: Sequence[AnyMessage], spec: AgentSpec) -> list[AnyMessage]:
-    """Return what the model is sent: the system prompt, then the transcript."""
-    return [SystemMessage(spec.system_prompt), *messages] if spec.system_prompt else [*messages]
+def _is_wrap_up(state: AgentState) -> bool:
+    return state["run"].get("purpose") == Purpose.WRAP_UP
 
 
-def _wanted(sent: Sequence[AnyMessage], spec: AgentSpec) -> Wanted:
+def _bounds(state: AgentState, spec: AgentSpec) -> Bounds:
+    return spec.bounds(state["run"], state["thread"])
+
+
+def _sent(state: AgentState, usage: UsageRecord, spec: AgentSpec) -> tuple[list[AnyMessage], Room | StopReason]:
+    """Return what the model is sent, the system prompt and then the transcript, and what is reserved for the call."""
+    prompt = [SystemMessage(spec.system_prompt)] if spec.system_prompt else []
+    sent: list[AnyMessage] = [*prompt, *state["messages"]]
+    left = left_of(_bounds(state, spec), usage)
+    wanted = Wanted(input=0, most=most_output(spec.model), price=spec.price)
+    if _is_wrap_up(state):
+        told = told_without_calls(sent, state["run"].get("limit", ""))
+        return shortened(told, lambda kept: find_room(left, replace(wanted, input=estimate_input(kept))))
     tokens = estimate_input(sent, tools=spec.tools_tokens)
-    return Wanted(input=tokens, most=most_output(spec.model), price=spec.price)
+    keep = LAST_WORDS if spec.wrap_up else 0
+    return sent, find_room(left, replace(wanted, input=tokens, keep=keep))
 
 
 async def _open(state: AgentState, room: Room, port: Port) -> Opened:
@@ -133,6 +148,15 @@ def _with_lost(usage: UsageRecord, lost: Sequence[Attempt]) -> UsageRecord:
     return usage
 
 
+def _last_words(decision: Decision, message: AIMessage | None) -> dict[str, Any]:
+    """Return the update of a run's last words; without usage, which was of another input than the transcript."""
+    said = taken_as_words(decision)
+    update: dict[str, Any] = {"decision": dump_decision(said)}
+    if isinstance(said, FinalAnswer) and message is not None:
+        update["messages"] = [AIMessage(said.text, id=message.id)]
+    return update
+
+
 async def _decided(attempt: _Try, reply: BaseMessage) -> dict[str, Any]:
     """Turn a reply into the update: the message, the decision, and what it cost."""
     state, port, run = attempt.state, attempt.port, attempt.state["run"]
@@ -141,6 +165,8 @@ async def _decided(attempt: _Try, reply: BaseMessage) -> dict[str, Any]:
     cost = port.spec.price(tokens) if port.spec.price else 0
     await _settle(attempt, tokens, cost)
     usage = add_seconds(add_step(add_attempt(state["usage"], tokens, cost)), port.elapsed())
+    if _is_wrap_up(state):
+        return {**_last_words(decision, message), "usage": usage}
     update: dict[str, Any] = {"usage": usage}
     if message is not None:
         update["messages"] = [cast("AnyMessage", message)]
@@ -152,5 +178,7 @@ async def _decided(attempt: _Try, reply: BaseMessage) -> dict[str, Any]:
 
 
 def _stopped(state: AgentState, usage: UsageRecord, why: StopReason, port: Port, *, error: str = "") -> dict[str, Any]:
+    if _is_wrap_up(state) and why != StopReason.CANCELLED:  # the limit that was met stays the reason
+        why = StopReason(state["run"].get("stop", why))
     run = {**state["run"], "stop": why} | ({"error": error} if error else {})
     return {"run": run, "usage": add_seconds(usage, port.elapsed())}

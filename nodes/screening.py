@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from loopwright.policy import ProposedCall, Screening, refuse_call, screen
+from loopwright.policy import Bounds, ProposedCall, Screening, refuse_call, screen
 from loopwright.state import (
     AgentState,
     Call,
@@ -67,7 +67,7 @@ def _screening(call: Call, effect: str, state: AgentState, spec: AgentSpec) -> S
     return screen(spec.rules, proposed)
 
 
-def admit(call: Call, usage: UsageRecord, limits: Limits) -> tuple[Call, UsageRecord]:
+def admit(call: Call, usage: UsageRecord, limits: Limits | Bounds) -> tuple[Call, UsageRecord]:
     """Count a call that may run, or be asked about, if it still fits; calls are admitted in their order."""
     if call["verdict"] not in (Verdict.ALLOW, Verdict.ASK):
         return call, usage

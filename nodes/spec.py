@@ -12,8 +12,8 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 
 from loopwright.models import Pricer
-from loopwright.policy import Rule
-from loopwright.state import Limits
+from loopwright.policy import Bounds, Rule, bounds_of
+from loopwright.state import Limits, Purpose, RunRecord, ThreadRecord
 from loopwright.tools import Contract
 
 
@@ -36,3 +36,10 @@ class AgentSpec:
     system_prompt: str
     price: Pricer | None
     """None: the model has no known price, and costs are not counted."""
+    wrap_up: bool = False
+    """Whether a run that meets a limit may say in one last call what it found."""
+
+    def bounds(self, run: RunRecord, thread: ThreadRecord) -> Bounds:
+        """Return what bounds a run here and now; its last words are left out until they are due."""
+        keeps = self.wrap_up and run.get("purpose") != Purpose.WRAP_UP
+        return bounds_of(self.limits, run, thread, keeps_last_words=keeps)

@@ -30,9 +30,11 @@ from .decisions import (
 from .limits import Limits
 from .plain import canonical, digest, excerpt, storable, storable_data, to_plain
 from .records import (
+    Added,
     Answer,
     Call,
     Outcome,
+    Purpose,
     Question,
     Result,
     RunRecord,
@@ -56,6 +58,7 @@ from .usage import (
     add_step,
     add_tool_call,
     no_usage,
+    remove_run,
     remove_tool_call,
     view_usage,
 )
@@ -67,6 +70,7 @@ __all__ = [
     "NANO",
     "NOT_HAPPENED",
     "SCHEMA_VERSION",
+    "Added",
     "AgentInput",
     "AgentState",
     "Answer",
@@ -80,6 +84,7 @@ __all__ = [
     "NotHappened",
     "Outcome",
     "PersonDecision",
+    "Purpose",
     "Question",
     "Refused",
     "RequestedCall",
@@ -118,6 +123,7 @@ __all__ = [
     "no_usage",
     "not_happened",
     "reject",
+    "remove_run",
     "remove_tool_call",
     "respond",
     "storable",

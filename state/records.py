@@ -53,6 +53,15 @@ class Question(StrEnum):
     """Did this effect happen?"""
 
 
+class Purpose(StrEnum):
+    """What a call of the model is for."""
+
+    DECIDE = "decide"
+    """To choose the next step: the usual one."""
+    WRAP_UP = "wrap_up"
+    """To say in a run's last words what it found; without tools."""
+
+
 class Result(TypedDict):
     """What an `act` task brought back: the `results` channel holds these for one super-step."""
 
@@ -163,11 +172,27 @@ class RunRecord(TypedDict):
     """What failed, for the stop reason `error`."""
     over_limit: NotRequired[str]
     """The limit that the final answer itself went over; the answer is kept."""
+    limit: NotRequired[str]
+    """Which limit ended the run, in words: whose it is, and how much."""
+    purpose: NotRequired[str]
+    """What the next call of the model is for, a `Purpose`; left out, to decide. Set by the guard, read by `reason`."""
+    added: NotRequired[Added]
+    """What `Runs.extend` added to the limits."""
     stop: NotRequired[str]
     """A stop reason that waits until the turn on the table is answered."""
     cancelled_by: NotRequired[str]
     malformed: NotRequired[int]
     """Unusable replies in a row."""
+
+
+class Added(TypedDict, total=False):
+    """More than the limits say, in the units that the state counts in."""
+
+    steps: int
+    tool_calls: int
+    tokens: int
+    cost_nano: int
+    seconds: float
 
 
 class ThreadRecord(TypedDict):
@@ -180,6 +205,10 @@ class ThreadRecord(TypedDict):
     tool_calls: int
     tokens: int
     cost_nano: int
+    seconds: NotRequired[float]
+    """Active; from release 0.2 on."""
+    by_tool: NotRequired[dict[str, int]]
+    """Admitted calls, by tool; from release 0.2 on."""
     window: dict[str, list[Any]]
     """The loop guard's memory: by call digest, the result's digest and how often in a row."""
 

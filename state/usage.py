@@ -138,11 +138,25 @@ def add_seconds(record: UsageRecord, seconds: float) -> UsageRecord:
 
 def add_run(thread: ThreadRecord, record: UsageRecord) -> ThreadRecord:
     """Add a run that is over to the totals of its thread."""
+    return _with_run(thread, record, 1)
+
+
+def remove_run(thread: ThreadRecord, record: UsageRecord) -> ThreadRecord:
+    """Take a run that goes on after all out of the totals again."""
+    return _with_run(thread, record, -1)
+
+
+def _with_run(thread: ThreadRecord, record: UsageRecord, sign: int) -> ThreadRecord:
+    by_tool = dict(thread.get("by_tool", {}))
+    for tool, count in record["by_tool"].items():
+        by_tool[tool] = by_tool.get(tool, 0) + sign * count
     return {
         **thread,
-        "runs": thread["runs"] + 1,
-        "steps": thread["steps"] + record["steps"],
-        "tool_calls": thread["tool_calls"] + record["tool_calls"],
-        "tokens": thread["tokens"] + record["input_tokens"] + record["output_tokens"],
-        "cost_nano": thread["cost_nano"] + record["cost_nano"],
+        "runs": thread["runs"] + sign,
+        "steps": thread["steps"] + sign * record["steps"],
+        "tool_calls": thread["tool_calls"] + sign * record["tool_calls"],
+        "tokens": thread["tokens"] + sign * (record["input_tokens"] + record["output_tokens"]),
+        "cost_nano": thread["cost_nano"] + sign * record["cost_nano"],
+        "seconds": round(thread.get("seconds", 0.0) + sign * record["seconds"], 6),
+        "by_tool": {tool: count for tool, count in by_tool.items() if count > 0},
     }

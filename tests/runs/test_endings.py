@@ -113,7 +113,7 @@ def test_after_every_ending_the_thread_goes_on(
 
 def test_an_answer_that_goes_over_a_limit_is_kept(checkpoints: Checkpoints) -> None:
     """It was paid for: the result is a success, and names the limit."""
-    agent = build([reply("Long.", tokens=(50, 100))], limits=Limits(max_tokens=100))
+    agent = build([reply("Long.", tokens=(500, 800))], limits=Limits(max_tokens=1000))
     result = Desk(agent, checkpoints).run()
     assert ("succeeded", "Long.", StopReason.MAX_TOKENS) == (result.status, result.answer, result.over_limit)
 

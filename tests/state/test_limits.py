@@ -96,3 +96,30 @@ def test_what_is_counted_is_whole(name: str, bound: Any) -> None:
     """There is no half a step."""
     with pytest.raises(InvalidLimits, match=f"{name} is .*whole number"):
         Limits(**{name: bound})
+
+
+@pytest.mark.parametrize(
+    ("thread", "said"),
+    [
+        (Limits(), "bounds nothing"),
+        (Limits(max_steps=None), "bounds nothing"),
+        (Limits(max_steps=9, max_parallel=2), "max_parallel"),
+        (Limits(max_steps=9, thread=Limits(max_steps=9)), "thread of its own"),
+        (9, "give Limits"),
+    ],
+)
+def test_what_cannot_hold_for_a_thread(thread: Any, said: str) -> None:
+    """Is refused where it is written."""
+    with pytest.raises(InvalidLimits, match=said):
+        Limits(thread=thread)
+
+
+def test_only_what_was_written_counts_for_a_thread() -> None:
+    """A number that happens to be the default was written all the same."""
+    written = Limits(max_steps=25, max_cost=Decimal(5)).written()
+    assert (25, Decimal(5), None, None) == (
+        written.max_steps,
+        written.max_cost,
+        written.max_tokens,
+        written.max_tool_calls,
+    )

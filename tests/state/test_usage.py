@@ -15,6 +15,7 @@ from loopwright.state import (
     add_step,
     add_tool_call,
     no_usage,
+    remove_run,
     remove_tool_call,
     view_usage,
 )
@@ -51,8 +52,10 @@ def test_time_never_runs_backwards(seconds: float, total: float) -> None:
 
 
 def test_a_run_adds_to_its_thread() -> None:
-    """The thread's totals go on; its other facts stay."""
+    """The thread's totals go on, and back if it is extended; its other facts stay."""
     thread = ThreadRecord(version=1, runs=1, steps=2, tool_calls=3, tokens=4, cost_nano=5, window={"x": []})
     record = add_tool_call(add_step(add_attempt(no_usage(), Tokens(10, 5), 7)), "a")
     total = ThreadRecord(version=1, runs=2, steps=3, tool_calls=4, tokens=19, cost_nano=12, window={"x": []})
-    assert total == add_run(thread, record)
+    added = add_run(thread, record)
+    assert {**total, "seconds": 0.0, "by_tool": {"a": 1}} == added
+    assert {**thread, "seconds": 0.0, "by_tool": {}} == remove_run(added, record)

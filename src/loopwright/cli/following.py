@@ -90,6 +90,7 @@ def standing(result: RunResult) -> str:
     """Say in one line how a run stands, and what it used so far."""
     reason = f" ({result.stop_reason})" if result.stop_reason else ""
     over = f", over the limit {result.over_limit}" if result.over_limit else ""
+    over = f", {result.limit}" if result.limit and not result.limit.startswith("the run") else over
     usage = result.usage
     used = [counted(usage.steps, "step"), counted(usage.tool_calls, "tool call"), counted(usage.tokens, "token")]
     cost = [money(usage.cost)] if usage.cost else []

@@ -24,6 +24,7 @@ def plain_result(result: RunResult) -> Plain:
         "answer": result.answer,
         "error": result.error,
         "over_limit": result.over_limit.value if result.over_limit else None,
+        "limit": result.limit,
         "usage": asdict(result.usage),
         "trail": [dict(entry) for entry in result.trail],
         "approvals": [plain_approval(approval) for approval in result.approvals],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .bounds import Bounds, bounds_of, name_limit
 from .limits import calls_are_used_up, limit_met, over_limit, refuse_call, seconds_left
 from .loops import IN_A_ROW, is_loop, next_window
 from .room import SMALLEST_REPLY, Left, Room, Wanted, find_room, least, left_of
@@ -10,6 +11,7 @@ from .rules import Predicate, ProposedCall, Rule, Screening, allow, ask, check_r
 __all__ = [
     "IN_A_ROW",
     "SMALLEST_REPLY",
+    "Bounds",
     "Left",
     "Predicate",
     "ProposedCall",
@@ -19,6 +21,7 @@ __all__ = [
     "Wanted",
     "allow",
     "ask",
+    "bounds_of",
     "calls_are_used_up",
     "check_rules",
     "deny",
@@ -27,6 +30,7 @@ __all__ = [
     "least",
     "left_of",
     "limit_met",
+    "name_limit",
     "next_window",
     "over_limit",
     "refuse_call",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from loopwright.state import Limits, RunRecord, StopReason, ThreadRecord, UsageRecord
 
+from .bounds import Bounds
 from .loops import is_loop
 
 
-def limit_met(limits: Limits, usage: UsageRecord, run: RunRecord, thread: ThreadRecord) -> StopReason | None:
+def limit_met(limits: Limits | Bounds, usage: UsageRecord, run: RunRecord, thread: ThreadRecord) -> StopReason | None:
     """Return why no further model call may be made; None while one may."""
     if stop := run.get("stop"):
         return StopReason(stop)
@@ -18,7 +19,7 @@ def limit_met(limits: Limits, usage: UsageRecord, run: RunRecord, thread: Thread
     return over_limit(limits, usage)
 
 
-def over_limit(limits: Limits, usage: UsageRecord) -> StopReason | None:
+def over_limit(limits: Limits | Bounds, usage: UsageRecord) -> StopReason | None:
     """Return which of the limits on what is spent has been reached."""
     if limits.max_tokens is not None and usage["input_tokens"] + usage["output_tokens"] >= limits.max_tokens:
         return StopReason.MAX_TOKENS
@@ -29,7 +30,7 @@ def over_limit(limits: Limits, usage: UsageRecord) -> StopReason | None:
     return None
 
 
-def refuse_call(limits: Limits, usage: UsageRecord, tool: str) -> str:
+def refuse_call(limits: Limits | Bounds, usage: UsageRecord, tool: str) -> str:
     """Say why one more call of this tool does not fit; empty when it does."""
     if limits.max_tool_calls is not None and usage["tool_calls"] >= limits.max_tool_calls:
         return f"not run: the limit of {limits.max_tool_calls} tool calls is reached"
@@ -39,11 +40,11 @@ def refuse_call(limits: Limits, usage: UsageRecord, tool: str) -> str:
     return ""
 
 
-def calls_are_used_up(limits: Limits, usage: UsageRecord) -> bool:
+def calls_are_used_up(limits: Limits | Bounds, usage: UsageRecord) -> bool:
     """Tell whether no tool call at all fits any more."""
     return limits.max_tool_calls is not None and usage["tool_calls"] >= limits.max_tool_calls
 
 
-def seconds_left(limits: Limits, usage: UsageRecord) -> float | None:
+def seconds_left(limits: Limits | Bounds, usage: UsageRecord) -> float | None:
     """Return the active seconds that are left; None for any number."""
     return None if limits.max_seconds is None else max(0.0, limits.max_seconds - usage["seconds"])

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from loopwright.state import Limits, StopReason, Tokens, UsageRecord
 
+from .bounds import Bounds
+
 SMALLEST_REPLY = 64
 """Output tokens below which no useful reply fits: then the run stops before the call."""
 
@@ -47,7 +49,7 @@ class Room:
     """The limit by which the reply must be shorter than the model's own maximum; None: nothing is sent."""
 
 
-def left_of(limits: Limits, usage: UsageRecord) -> Left:
+def left_of(limits: Limits | Bounds, usage: UsageRecord) -> Left:
     """Return what a run may still spend; never less than nothing."""
     used = usage["input_tokens"] + usage["output_tokens"]
     return Left(

@@ -61,6 +61,8 @@ class RunResult:
     """What failed, for the stop reason `error`."""
     over_limit: StopReason | None
     """The limit that the final answer itself went over; the answer is kept all the same."""
+    limit: str
+    """Which limit ended it, in words: the run's, its thread's or a budget's, and how much; else empty."""
     usage: Usage
     trail: tuple[TrailEntry, ...]
     """One record a call of this run."""
@@ -144,6 +146,7 @@ def result_of(row: RunRow, state: AgentState, approvals: Sequence[Approval]) -> 
         answer=run["answer"] if run else "",
         error=run["error"] if run else "",
         over_limit=StopReason(over) if over else None,
+        limit=run.get("limit", "") if run else "",
         usage=view_usage(state["usage"] if run else no_usage()),
         trail=tuple(entry for entry in state.get("trail") or () if entry["run"] == row.id),
         messages=tuple(message.model_copy(deep=True) for message in state.get("messages") or ()),

@@ -1,0 +1,66 @@
+"""What a model is sent for a run's last words: the transcript told without calls, and short enough for what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+
+from loopwright.policy import Room
+from loopwright.state import CallTools, Decision, FinalAnswer, Malformed, StopReason, canonical, excerpt
+
+LAST_WORDS = 500
+"""Output tokens that are kept from the start for the last words."""
+CALL_CHARACTERS = 500
+RESULT_CHARACTERS = 4000
+
+
+def told_without_calls(messages: Sequence[AnyMessage], limit: str) -> list[AnyMessage]:
+    """Tell the transcript as text, since providers refuse calls where no tools are offered; the order comes last.
+
+    Args:
+        messages: The transcript, with the system prompt.
+        limit: What was met, in words.
+    """
+    asked = (
+        f"Stop here: {limit or 'a limit'} is reached, and no tool can be called any more. "
+        "Say briefly what was found out and done so far, and what is still open."
+    )
+    return [*(_told(message) for message in messages), HumanMessage(asked)]
+
+
+def _told(message: AnyMessage) -> AnyMessage:
+    if isinstance(message, AIMessage):
+        calls = [f"(called {call['name']} with {_arguments(call['args'])})" for call in message.tool_calls]
+        return AIMessage("\n".join(filter(None, [message.text, *calls])))
+    if isinstance(message, ToolMessage):
+        return HumanMessage(f"(result of {message.name}: {excerpt(message.text, RESULT_CHARACTERS)})")
+    return message
+
+
+def _arguments(args: object) -> str:
+    return excerpt(canonical(args), CALL_CHARACTERS)
+
+
+def shortened(
+    messages: list[AnyMessage], room_for: Callable[[list[AnyMessage]], Room | StopReason]
+) -> tuple[list[AnyMessage], Room | StopReason]:
+    """Leave out the oldest messages, except system prompt and task, until the rest fits; returns it with its room."""
+    kept = [*messages]
+    first = 2 if isinstance(kept[0], SystemMessage) else 1
+    room = room_for(kept)
+    while isinstance(room, StopReason) and len(kept) > first + 1:
+        del kept[first]
+        room = room_for(kept)
+    return kept, room
+
+
+def taken_as_words(decision: Decision) -> Decision:
+    """Return the decision without calls: no tool was offered, and none will run."""
+    match decision:
+        case CallTools():
+            return FinalAnswer(decision.thought) if decision.thought else Malformed("empty")
+        case Malformed():
+            return FinalAnswer(decision.text) if decision.text else decision
+        case _:
+            return decision
