@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from loopwright.errors import NotDone
 
+from .calculator import NotCalculable, calculate, calculator
 from .contract import Contract, Effect, EffectKind, UnfitArguments, Verify, check_contract
 from .deadline import OutOfTime, acall_within, await_within, call_within
 from .options import ToolOptions
@@ -16,6 +17,7 @@ __all__ = [
     "Contract",
     "Effect",
     "EffectKind",
+    "NotCalculable",
     "NotDone",
     "OutOfTime",
     "Tool",
@@ -25,6 +27,8 @@ __all__ = [
     "acall_within",
     "annotate",
     "await_within",
+    "calculate",
+    "calculator",
     "call_within",
     "check_contract",
     "contract_of",
