@@ -50,7 +50,7 @@ def test_settings_name_every_room(settings: dict[str, Any]) -> None:
     sdist = settings["tool"]["hatch"]["build"]["targets"]["sdist"]
 
     assert {"src/loopwright"} | rooms == set(wheel["only-include"])
-    assert {"src/loopwright", "tests"} | rooms == set(sdist["only-include"])
+    assert {"src/loopwright", "examples", "tests"} | rooms == set(sdist["only-include"])
     assert links == set(wheel["exclude"]) == set(sdist["exclude"])
     assert {"src/loopwright": "loopwright"} | {room: f"loopwright/{room}" for room in rooms} == wheel["sources"]
     assert {"src/loopwright"} | links <= set(settings["tool"]["pyright"]["include"])

@@ -1,0 +1,86 @@
+"""The example shop: every task of the retail data set, as a scripted model's calls, through the whole ring."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from examples.retail.tools import CHANGES
+from tests.world.nursery import KILLED, Nursery
+from tests.world.retail import FULL, SETS, Branch, Task, tasks_of
+
+from loopwright import RunResult, reject
+from loopwright.testing import check_transcript
+
+pytestmark = pytest.mark.timeout(180)
+WEEK = 7 * 86400.0
+FOUND_NOTHING = {
+    ("2", "get_product_details"): 1,
+    ("3", "get_product_details"): 1,
+    ("4", "get_product_details"): 1,
+    ("35", "find_user_id_by_email"): 1,
+    ("37", "find_user_id_by_email"): 1,
+    ("46", "get_order_details"): 2,
+    ("47", "get_order_details"): 2,
+    ("54", "find_user_id_by_email"): 1,
+    ("67", "find_user_id_by_name_zip"): 2,
+    ("105", "exchange_delivered_order_items"): 1,
+}
+"""By task, the calls that do nothing by design: look-ups of what is not there, and a gift card that does not cover."""
+
+
+@pytest.fixture(name="branch", params=SETS, ids=lambda data: data.parent.parent.name)
+def open_branch(request: pytest.FixtureRequest, tmp_path: Path) -> Branch:
+    """The sample; and the whole data set where it is there."""
+    return Branch(tmp_path, request.param)
+
+
+def outcomes(results: Iterator[tuple[Task, RunResult]]) -> Iterator[tuple[str, str, str]]:
+    """Yield task, tool and outcome of each call, and check that the calls were the task's own, in order."""
+    for task, result in results:
+        assert [one["name"] for one in task.calls] == [entry["tool"] for entry in result.trail]
+        yield from ((task.id, entry["tool"], entry["outcome"]) for entry in result.trail)
+
+
+def test_every_task_through_the_ring(branch: Branch) -> None:
+    """With an approving person every call is made, those that find nothing become observations, and the books agree."""
+    tasks = tasks_of(branch.data)
+    results = branch.serve(tasks, url="memory:")
+    for task in tasks:
+        result = results[task.id]
+        hands_over = "transfer_to_human_agents" in {one["name"] for one in task.calls}
+        assert result.stop_reason == ("escalated" if hands_over else "answered")
+        assert branch.apply(task).contents() == branch.books(task).contents()
+        check_transcript(result.messages)
+    made = [*outcomes((task, results[task.id]) for task in tasks)]
+    failed = Counter((task, tool) for task, tool, outcome in made if outcome != "done")
+    known = {task.id for task in tasks}
+    assert {place: times for place, times in FOUND_NOTHING.items() if place[0] in known} == failed
+    if branch.data == FULL:
+        assert (74, 365, 14) == (len(tasks), len(made), len({tool for _, tool, _ in made}))
+
+
+def test_a_person_who_rejects_every_change(branch: Branch) -> None:
+    """The books are untouched, and all that only reads is still done."""
+    tasks = tasks_of(branch.data)
+    results = branch.serve(tasks, url="memory:", decide=lambda: reject("not today"))
+    assert {"rejected"} == {
+        outcome for _, tool, outcome in outcomes((task, results[task.id]) for task in tasks) if tool in CHANGES
+    }
+    assert all(branch.first.contents() == branch.books(task).contents() for task in tasks)
+
+
+def test_a_kill_after_every_third_effect(branch: Branch, nursery: Nursery) -> None:
+    """Processes die again and again between a change and its record; the books end as without any kill."""
+    ended, number = None, 0
+    while ended is None:
+        options = {"folder": str(branch.folder), "data": str(branch.data), "later": number * WEEK}
+        child = nursery.start("tests.world.retail:serve_on", crash_at="after_effect:3", **options)
+        ended, number = child.receive(), number + 1
+        assert child.wait() == (KILLED if ended is None else 0)
+    tasks = tasks_of(branch.data)
+    assert len(tasks) == ended
+    assert number > len([one for task in tasks for one in task.calls if one["name"] in CHANGES]) // 3 - 1
+    assert all(branch.apply(task).contents() == branch.books(task).contents() for task in tasks)
