@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from loopwright.errors import ApprovalNotFound
-from loopwright.state import CANCEL, EXPIRE, RunStatus, canonical
+from loopwright.state import CANCEL, EXPIRE, Requirement, RunStatus, canonical, name_key, require_nothing
 
 from .database import Database, Row
 from .log import Log
@@ -44,8 +44,19 @@ class Approval:
     """What was decided; None while it is open."""
     decided_by: str
     decided_at: float | None
+    needs: Requirement
+    """Who may decide, and how many must approve."""
+    votes: tuple[str, ...]
+    """Who has approved, in their order."""
+    remind_at: float | None
+    """When somebody is to be reminded, in seconds since the epoch."""
     used_at: str
     """The checkpoint of the pause that took the decision; another branch of the thread needs another decision."""
+
+    @property
+    def missing(self) -> int:
+        """How many people must still approve; 0 when it is decided."""
+        return 0 if self.decision is not None else max(self.needs["number"] - len(self.votes), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +70,11 @@ class NewApproval:
     payload: dict[str, Any]
     effect_id: str = ""
     expires_in: float | None = None
+    remind_after: float | None = None
+    needs: Requirement | None = None
+    """None: one person decides, whoever it is."""
+    vote: str = ""
+    """Who has approved by asking: the one whose edit it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +82,9 @@ class Decided:
     """What deciding brought."""
 
     accepted: bool
-    """Whether this decision is the one that counts."""
+    """Whether this decision is the one that counts, or a vote that counts towards it."""
     approval: Approval
+    """As it stands now; without a decision while more people must approve."""
 
 
 class Approvals:
@@ -84,42 +101,77 @@ class Approvals:
         with self._database.serial():
             now = self._clock()
             for new in questions:
-                known = bool(self._database.query("find_approval", id=new.id))
-                self._database.write(
-                    "open_approval",
-                    id=new.id,
-                    run_id=run_id,
-                    thread_id=thread_id,
-                    question=new.question,
-                    tool=new.tool,
-                    args=canonical(new.args),
-                    payload=json.dumps(new.payload),
-                    effect_id=new.effect_id,
-                    now=now,
-                    expires_at=None if new.expires_in is None else now + new.expires_in,
-                )
-                if not known:
-                    asked = {"approval": new.id, "question": new.question, "tool": new.tool, "args": new.args}
-                    self._log.append("asked", thread_id=thread_id, run_id=run_id, **asked)
+                if not self._database.query("find_approval", id=new.id):
+                    self._open(run_id, thread_id, new, now)
             self._waiting(run_id, now)
 
+    def _open(self, run_id: str, thread_id: str, new: NewApproval, now: float) -> None:
+        self._database.write(
+            "open_approval",
+            id=new.id,
+            run_id=run_id,
+            thread_id=thread_id,
+            question=new.question,
+            tool=new.tool,
+            args=canonical(new.args),
+            payload=json.dumps(new.payload),
+            effect_id=new.effect_id,
+            needs="" if new.needs is None else json.dumps(new.needs),
+            now=now,
+            expires_at=None if new.expires_in is None else now + new.expires_in,
+            remind_at=None if new.remind_after is None else now + new.remind_after,
+        )
+        asked = {"approval": new.id, "question": new.question, "tool": new.tool, "args": new.args}
+        self._log.append("asked", thread_id=thread_id, run_id=run_id, **asked)
+        if new.vote:
+            self._vote(self.get(new.id), new.vote, ())
+
     def _waiting(self, run_id: str, now: float) -> None:
-        """Note that the run waits; one that waits already does so from when it began to."""
+        """Note that the run waits, since when it began to; the questions of one that was cancelled are withdrawn."""
         run = self._database.query("find_run", id=run_id)
         if run and run[0]["status"] != RunStatus.WAITING:
             values = {"status": RunStatus.WAITING.value, "reason": "", "cost_nano": 0}
             self._database.write("set_run_status", id=run_id, now=now, **values)
+        if run and run[0]["cancel_by"]:
+            self.withdraw(run_id, run[0]["cancel_by"])
 
-    def decide(self, approval_id: str, decision: dict[str, Any], by: str) -> Decided:
+    def decide(self, approval_id: str, decision: dict[str, Any], by: str, roles: Collection[str] = ()) -> Decided:
         """Take a decision if none was taken before; a question whose time is up is decided by that.
+
+        An approval counts as a vote where several people must approve, and decides when it completes their number.
+
+        Args:
+            approval_id: Of the question.
+            decision: As plain data; whether this person may take it was judged before.
+            by: Who decides.
+            roles: Theirs, for the log.
 
         Raises:
             ApprovalNotFound: If nothing was ever asked under that id.
         """
         with self._database.serial():
             self._expire(approval_id)
-            won = self._decide(approval_id, decision, by)
+            asked = self.get(approval_id)
+            if asked.decision is None and decision["type"] == "approve" and asked.needs["number"] > 1:
+                return self._count(asked, decision, by, roles)
+            won = self._decide(approval_id, decision, by, roles)
             return Decided(won, self.get(approval_id))
+
+    def _count(self, asked: Approval, decision: dict[str, Any], by: str, roles: Collection[str]) -> Decided:
+        """Take an approval as a vote, one a person; the last one that is needed decides, in the name of all."""
+        voted = self._vote(asked, by, roles)
+        now = self.get(asked.id)
+        if voted and len(now.votes) >= now.needs["number"]:
+            self._decide(asked.id, decision, ", ".join(now.votes))
+        return Decided(voted, self.get(asked.id))
+
+    def _vote(self, asked: Approval, by: str, roles: Collection[str]) -> bool:
+        values = {"approval_id": asked.id, "voter": name_key(by), "name": by, "now": self._clock()}
+        if not self._database.write("cast_vote", **values):
+            return False
+        said = {"approval": asked.id, "tool": asked.tool, "args": asked.args, "by": by, "roles": sorted(roles)}
+        self._log.append("voted", thread_id=asked.thread_id, run_id=asked.run_id, **said)
+        return True
 
     def get(self, approval_id: str) -> Approval:
         """Return a question.
@@ -131,7 +183,7 @@ class Approvals:
         if not rows:
             text = f"no approval {approval_id!r}; list what is open with Runs.approvals() or `loopwright inbox`"
             raise ApprovalNotFound(text, approval_id=approval_id)
-        return _approval(rows[0])
+        return self._approval(rows[0])
 
     def standing(self, approval_ids: Sequence[str]) -> dict[str, Approval]:
         """Return the questions as they stand now: those whose time is up are decided by that."""
@@ -139,7 +191,7 @@ class Approvals:
             for approval_id in approval_ids:
                 self._expire(approval_id)
             rows = [row for id_ in approval_ids for row in self._database.query("find_approval", id=id_)]
-        return {row["id"]: _approval(row) for row in rows}
+        return {row["id"]: self._approval(row) for row in rows}
 
     def use(self, approval_ids: Sequence[str], used_at: str) -> dict[str, Approval]:
         """Take the decisions for one pause; returns the questions as they stand for it.
@@ -161,19 +213,37 @@ class Approvals:
 
     def list_open(self, run_id: str = "", limit: int = 50) -> list[Approval]:
         """Return what is open, oldest first."""
-        return [_approval(row) for row in self._database.query("open_approvals", run_id=run_id, limit=limit)]
+        return [self._approval(row) for row in self._database.query("open_approvals", run_id=run_id, limit=limit)]
 
     def of_run(self, run_id: str) -> list[Approval]:
         """Return all that was ever asked in a run."""
-        return [_approval(row) for row in self._database.query("approvals_of_run", run_id=run_id)]
+        return [self._approval(row) for row in self._database.query("approvals_of_run", run_id=run_id)]
 
     def of_effect(self, effect_id: str) -> list[Approval]:
         """Return the open questions about an effect's outcome: one a run that came upon it."""
-        return [_approval(row) for row in self._database.query("approvals_of_effect", effect_id=effect_id)]
+        return [self._approval(row) for row in self._database.query("approvals_of_effect", effect_id=effect_id)]
 
     def matching(self, prefix: str) -> list[str]:
         """Return up to three ids that begin so."""
         return [row["id"] for row in self._database.query("find_approvals_by_prefix", prefix=prefix)]
+
+    def expire(self, agent: str) -> list[Approval]:
+        """Decide the questions of one agent's runs whose time is up; returns them."""
+        with self._database.serial():
+            due = [row["id"] for row in self._database.query("due_approvals", agent=agent, now=self._clock())]
+            return [*self.standing(due).values()]
+
+    def due_reminders(self, agent: str) -> list[Approval]:
+        """Return the open questions of one agent's runs of which somebody is to be reminded."""
+        return [self._approval(row) for row in self._database.query("due_reminders", agent=agent, now=self._clock())]
+
+    def claim_reminder(self, approval_id: str) -> bool:
+        """Note that somebody is reminded now; False when another worker was faster, or it is decided."""
+        return bool(self._database.write("claim_reminder", id=approval_id, now=self._clock()))
+
+    def return_reminder(self, approval_id: str) -> None:
+        """Note that nobody could be reminded: the next pass tries again."""
+        self._database.write("return_reminder", id=approval_id)
 
     def _expire(self, approval_id: str) -> None:
         rows = self._database.query("find_approval", id=approval_id)
@@ -181,25 +251,25 @@ class Approvals:
         if ends is not None and ends <= self._clock():
             self._decide(approval_id, {"type": EXPIRE}, "expiry")
 
-    def _decide(self, approval_id: str, decision: dict[str, Any], by: str) -> bool:
+    def _decide(self, approval_id: str, decision: dict[str, Any], by: str, roles: Collection[str] = ()) -> bool:
         values = {"id": approval_id, "decision": json.dumps(decision), "by": by, "now": self._clock()}
         if not self._database.write("decide_approval", **values):
             return False
         row = self._database.query("find_approval", id=approval_id)[0]
-        self._log.append(
-            "decided",
-            thread_id=row["thread_id"],
-            run_id=row["run_id"],
-            approval=approval_id,
-            decision=decision,
-            by=by,
-            tool=row["tool"],
-            args=json.loads(row["args"]),
-        )
+        said = {"approval": approval_id, "decision": decision, "by": by, "tool": row["tool"]}
+        if roles:
+            said["roles"] = sorted(roles)
+        args = json.loads(row["args"])
+        self._log.append("decided", thread_id=row["thread_id"], run_id=row["run_id"], args=args, **said)
         return True
 
+    def _approval(self, row: Row) -> Approval:
+        needs: Requirement = json.loads(row["needs"]) if row["needs"] else require_nothing()
+        votes = self._database.query("votes_of", approval_id=row["id"]) if needs["number"] > 1 else ()
+        return _approval(row, needs, tuple(vote["name"] for vote in votes))
 
-def _approval(row: Row) -> Approval:
+
+def _approval(row: Row, needs: Requirement, votes: tuple[str, ...]) -> Approval:
     payload = json.loads(row["payload"])
     return Approval(
         id=row["id"],
@@ -217,5 +287,8 @@ def _approval(row: Row) -> Approval:
         decision=json.loads(row["decision"]) if row["decision"] else None,
         decided_by=row["decided_by"],
         decided_at=row["decided_at"],
+        needs=needs,
+        votes=votes,
+        remind_at=row["remind_at"],
         used_at=row["used_at"],
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from loopwright.errors import VersionUnsupported
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 4
 """Of the ledger's tables."""
 
 Row = dict[str, Any]
@@ -64,9 +64,11 @@ def load_queries() -> dict[str, str]:
 
 @cache
 def load_migration(version: int) -> tuple[str, ...]:
-    """Read the statements that lead from one schema version to the next."""
+    """Read the statements that lead from one schema version to the next; a number that was never used has none."""
     folder = resources.files(__package__ or "loopwright.checkpoints") / "sql"
-    name = next(file.name for file in folder.iterdir() if file.name.startswith(f"{version:04}_"))
+    name = next((file.name for file in folder.iterdir() if file.name.startswith(f"{version:04}_")), "")
+    if not name:
+        return ()
     return tuple(statement.strip() for statement in _bare(_sql(name)).split(";") if statement.strip())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from loopwright.state import NOT_HAPPENED, Happened, NotHappened, Question, StopReason
@@ -88,8 +88,8 @@ class Ledger:
         for asked in self.approvals.of_effect(effect.id) if said else ():
             self.approvals.decide(asked.id, {"type": said, "message": str(effect.result)}, by or effect.owner)
 
-    def decide(self, approval_id: str, decision: dict[str, Any], by: str) -> Decided:
-        """Take a decision; one about an outcome settles the effect in the same transaction.
+    def decide(self, approval_id: str, decision: dict[str, Any], by: str, roles: Collection[str] = ()) -> Decided:
+        """Take a decision; one about an outcome settles the effect in the same transaction. See `Approvals.decide`.
 
         Raises:
             ApprovalNotFound: If nothing was ever asked under that id.
@@ -97,13 +97,13 @@ class Ledger:
         with self.database.serial():
             asked = self.approvals.get(approval_id)
             if asked.question != Question.OUTCOME or asked.decision is not None:
-                return self.approvals.decide(approval_id, decision, by)
+                return self.approvals.decide(approval_id, decision, by, roles)
             status = EffectStatus.DONE if decision["type"] == "respond" else EffectStatus.FAILED
             won, effect = self.effects.resolve(asked.effect_id, status, decision.get("message", ""), by)
             if not won and effect.status in (EffectStatus.DONE, EffectStatus.FAILED):
                 self._answer(effect)
                 return Decided(accepted=False, approval=self.approvals.get(approval_id))
-            decided = self.approvals.decide(approval_id, decision, by)
+            decided = self.approvals.decide(approval_id, decision, by, roles)
             self._answer(effect, by)
             return decided
 

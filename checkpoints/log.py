@@ -23,7 +23,8 @@ class LogRecord:
     thread_id: str
     run_id: str
     event: str
-    """`asked`, `decided`, `claimed`, `settled`, `late`, `unknown`, `resolved`, `cancelled`, `began` or `ended`."""
+    """`asked`, `voted`, `decided`, `cancelled`, `claimed`, `settled`, `late`, `unknown`, `resolved`, `began` or
+    `ended`."""
     data: dict[str, Any]
     previous: str
     hash: str

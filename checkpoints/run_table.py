@@ -29,6 +29,8 @@ class RunRow:
     cost_nano: int
     created_at: float
     updated_at: float
+    requester: str = ""
+    """For whom it runs; empty when nobody said."""
 
     @property
     def is_final(self) -> bool:
@@ -45,19 +47,19 @@ class RunTable:
         self._log = log
         self._clock = clock
 
-    def start(self, run_id: str, *, thread_id: str, agent: str, message: str, task: str) -> None:
+    def start(self, run_id: str, *, thread_id: str, agent: str, message: str, task: str, requester: str = "") -> None:
         """Note that a run was asked for; a second time changes nothing."""
-        self._database.write(
-            "start_run", id=run_id, thread_id=thread_id, agent=agent, task=task, input=message, now=self._clock()
-        )
+        values = {"thread_id": thread_id, "agent": agent, "task": task, "requester": requester}
+        self._database.write("start_run", id=run_id, input=message, now=self._clock(), **values)
 
-    def begin(self, run_id: str, *, thread_id: str, agent: str, task: str) -> None:
+    def begin(self, run_id: str, *, thread_id: str, agent: str, task: str, requester: str = "") -> None:
         """Note that the ring has taken the task in, and end what the thread left unfinished before it."""
         with self._database.serial():
             for row in self._database.query("other_unfinished_runs", thread_id=thread_id, id=run_id):
                 if not row["input"]:
                     self.set_status(row["id"], RunStatus.CANCELLED, reason="cancelled")
-            self._database.write("begin_run", id=run_id, thread_id=thread_id, agent=agent, task=task, now=self._clock())
+            values = {"thread_id": thread_id, "agent": agent, "task": task, "requester": requester}
+            self._database.write("begin_run", id=run_id, now=self._clock(), **values)
             self._log.append("began", thread_id=thread_id, run_id=run_id, task=task)
 
     def set_status(self, run_id: str, status: RunStatus, *, reason: str = "", cost_nano: int = 0) -> None:

@@ -6,7 +6,7 @@ from .act import ActTask, act
 from .guard import Moment, guard, moment_of
 from .ledgers import Ledgers
 from .observe import PLAIN_INVOKE, observe
-from .port import RUN_ID_KEY, Node, run_through
+from .port import REQUESTER_KEY, RUN_ID_KEY, Node, run_through
 from .questions import WAKE, parse_answer, payload_of
 from .reason import reason
 from .screening import normal_decision, refuse_decision
@@ -14,6 +14,7 @@ from .spec import AgentSpec
 
 __all__ = [
     "PLAIN_INVOKE",
+    "REQUESTER_KEY",
     "RUN_ID_KEY",
     "WAKE",
     "ActTask",

@@ -171,8 +171,9 @@ def _ask(state: AgentState, port: Port) -> dict[str, Any]:
     """Pause until somebody resumes. Nothing before `interrupt` has an effect, and nothing after it can raise."""
     call = next(call for call in state["turn"] if call["verdict"] == Verdict.ASK)
     value = interrupt(payload_of(call, state["run"]["id"]))
-    at = port.place.checkpoint_id
-    return {"answers": [{"call": call["id"], "value": value, "by": port.place.user, "at": at}]}
+    place = port.place
+    answer = {"call": call["id"], "value": value, "by": place.user, "roles": [*place.roles], "at": place.checkpoint_id}
+    return {"answers": [answer]}
 
 
 async def _open_outcomes(state: AgentState, port: Port) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from loopwright.state import (
     Call,
     Limits,
     Outcome,
+    Person,
     Question,
     RunRecord,
     RunStatus,
@@ -25,10 +26,11 @@ from loopwright.state import (
     excerpt,
     instant_result,
     remove_tool_call,
+    storable,
 )
 
 from .port import Port
-from .questions import LEFT_UNKNOWN, WAKE, approval_id, parse_answer, question_of
+from .questions import LEFT_UNKNOWN, WAKE, approval_id, needs_of, parse_answer, question_of
 from .screening import admit, call_digest, edited_call, refuse_decision, screen_call
 
 
@@ -49,22 +51,22 @@ async def judge(state: AgentState, port: Port) -> dict[str, Any]:
             errors[call["approval"]] = await _record(call, answer, state, port, ledger)
     standing = await port.ask(ledger, ledger.approvals.use, [call["approval"] for call in asked], pause)
     turn = [
-        _judged(call, standing.get(call["approval"]), errors.get(call["approval"], ""), state, port)
+        _judged(call, standing.get(call["approval"]), errors.get(call["approval"]), state, port)
         if call["verdict"] == Verdict.ASK
         else call
         for call in table
     ]
-    fresh = [call for call in turn if call["verdict"] == Verdict.ASK and call["approval"] not in standing]
-    if fresh:
-        await _ensure_open(fresh, state, port, ledger)
     turn = _without_rejected_twins(turn)
-    if not any(call["verdict"] == Verdict.ASK for call in turn):
-        await port.ask(ledger, ledger.runs.set_status, state["run"]["id"], RunStatus.RUNNING)
     run: RunRecord = state["run"]
     if by := _cancelled_by(standing):
         run = {**run, "stop": StopReason.CANCELLED, "cancelled_by": by}
-        turn = [_cancelled(call, by) if _is_to_run(call) else call for call in turn]
+        turn = [_cancelled(call, by) if _is_to_go_on(call) else call for call in turn]
     turn, usage = _recount(state["turn"], turn, state["usage"], port.spec.bounds(run, state["thread"]))
+    fresh = [call for call in turn if call["verdict"] == Verdict.ASK and call["approval"] not in standing]
+    if fresh:
+        await _ensure_open(fresh, state, port, ledger)
+    if not any(call["verdict"] == Verdict.ASK for call in turn):
+        await port.ask(ledger, ledger.runs.set_status, state["run"]["id"], RunStatus.RUNNING)
     return {"turn": turn, "run": run, "usage": usage}
 
 
@@ -99,7 +101,10 @@ def ask_anew(
 
 def _branched(call: Call, pause: str, state: AgentState, port: Port) -> Call:
     said = "it was decided on another branch of this thread; here it is asked anew"
-    return _with_approval({**call, "branch": pause, "error": said}, state, port)
+    branched: Call = {**call, "branch": pause, "error": said}
+    branched.pop("edited_by", None)  # an approval counts on the branch on which it was given
+    branched.pop("votes", None)
+    return _with_approval(branched, state, port)
 
 
 def _recount(
@@ -109,9 +114,9 @@ def _recount(
     counted: list[Call] = []
     for old, new in zip(before, turn, strict=True):
         is_counted = old["verdict"] in (Verdict.ASK, Verdict.ALLOW) and old["question"] != Question.OUTCOME
-        is_other = new["verdict"] != Verdict.ALLOW or new["name"] != old["name"]
+        is_other = new["verdict"] not in (Verdict.ALLOW, Verdict.ASK) or new["name"] != old["name"]
         call = new
-        if is_counted and is_other and new["verdict"] != Verdict.ASK:
+        if is_counted and is_other:
             call, usage = admit(new, remove_tool_call(usage, old["name"]), limits)
         counted.append(call)
     return counted, usage
@@ -122,14 +127,14 @@ def _without_rejected_twins(turn: list[Call]) -> list[Call]:
     rejected = {call_digest(call): call["why"] for call in turn if call["verdict"] == Verdict.DENY and call["approval"]}
     return [
         {**call, "verdict": Verdict.DENY, "why": f"{rejected[call_digest(call)]} (the same call was refused before)"}
-        if call.get("proposed") and _is_to_run(call) and call_digest(call) in rejected
+        if call.get("proposed") and _is_to_go_on(call) and call_digest(call) in rejected
         else call
         for call in turn
     ]
 
 
-def _is_to_run(call: Call) -> bool:
-    return call["verdict"] == Verdict.ALLOW and not call.get("result")
+def _is_to_go_on(call: Call) -> bool:
+    return call["verdict"] in (Verdict.ALLOW, Verdict.ASK) and not call.get("result")
 
 
 def _cancelled_by(standing: Mapping[str, Approval]) -> str:
@@ -149,17 +154,33 @@ async def _record(call: Call, answer: Answer, state: AgentState, port: Port, led
     if decision is None:
         said = excerpt(repr(answer["value"]), 100)
         return f"{said} is no decision; send {{'type': 'approve' | 'edit' | 'reject' | 'respond', …}}"
-    if wrong := refuse_decision(call, decision, state, port.spec):
+    person = _person(answer)
+    if wrong := refuse_decision(call, decision, person, state, port.spec):
         return wrong
-    by = answer["by"] or "anonymous"
-    await port.ask(ledger, ledger.decide, call["approval"], decision, by)
-    return ""
+    by, roles = (person.name, person.roles) if person else ("anonymous", ())
+    decided = await port.ask(ledger, ledger.decide, call["approval"], decision, by, roles)
+    has_voted = not decided.accepted and decided.approval.decision is None
+    return f"{by} has approved this already; somebody else must, too" if has_voted else ""
 
 
-def _judged(call: Call, approval: Approval | None, error: str, state: AgentState, port: Port) -> Call:
-    """Return the call with the verdict that the decision means."""
+def _person(answer: Answer) -> Person | None:
+    """Return who answered, as the server knows them; None when it knows nobody."""
+    name = storable(answer["by"])
+    return Person(name, [role for role in answer.get("roles", ()) if role.strip()]) if name.strip() else None
+
+
+def _judged(call: Call, approval: Approval | None, error: str | None, state: AgentState, port: Port) -> Call:
+    """Return the call with the verdict that the decision means.
+
+    Args:
+        call: One that was asked about.
+        approval: Its question as it stands.
+        error: Why a raw answer could not be taken; empty when it was, None when there was none.
+        state: For the rules that judge an edit.
+        port: Likewise.
+    """
     if approval is None or approval.decision is None:
-        return {**call, "error": error} if error else call
+        return _still_open(call, approval, error)
     decision, by = approval.decision, approval.decided_by
     decided: Call = {**call, "by": by}
     match decision["type"]:
@@ -179,6 +200,12 @@ def _judged(call: Call, approval: Approval | None, error: str, state: AgentState
             return _cancelled(decided, by)
 
 
+def _still_open(call: Call, approval: Approval | None, error: str | None) -> Call:
+    """Ask again, with what was wrong with the last answer, and with who has approved so far."""
+    asked: Call = call if error is None else {**call, "error": error}
+    return {**asked, "votes": [*approval.votes]} if approval is not None and approval.votes else asked
+
+
 def _approved(call: Call, by: str, state: AgentState, port: Port) -> Call:
     """Let the call run, if the question still names this very one: the tool, its schema and the arguments."""
     if call["name"] in port.spec.tools and _with_approval(call, state, port)["approval"] == call["approval"]:
@@ -191,8 +218,15 @@ def _approved(call: Call, by: str, state: AgentState, port: Port) -> Call:
 
 
 def _edited(call: Call, decision: Mapping[str, Any], by: str, state: AgentState, port: Port) -> Call:
-    """Judge edited arguments anew; the person who edited has decided about what a rule would only ask."""
+    """Judge edited arguments anew.
+
+    Whoever edited has decided about what a rule would only ask one person. Where it takes several, what they see must
+    be what runs: the edited call is a question of its own, with whoever edited as the first who approves it.
+    """
     edited = screen_call(edited_call(call, decision), state, port.spec)
+    if edited["verdict"] == Verdict.ASK and needs_of(edited)["number"] > 1:
+        asked: Call = {**edited, "revision": call.get("revision", 0) + 1, "edited_by": by, "votes": [by], "error": ""}
+        return _with_approval(asked, state, port)
     if edited["verdict"] in (Verdict.ALLOW, Verdict.ASK):
         return {**edited, "verdict": Verdict.ALLOW, "why": f"edited by {by}", "by": by}
     return edited

@@ -132,7 +132,15 @@ async def _take_in(task: HumanMessage, state: AgentState, port: Port) -> dict[st
         answer="",
         error="",
     )
-    begin = {"thread_id": port.place.thread_id, "agent": PLAIN_INVOKE, "task": run["task"]}
+    requester = port.place.requester
+    if requester:
+        run["requester"] = requester
+    begin = {
+        "thread_id": port.place.thread_id,
+        "agent": PLAIN_INVOKE,
+        "task": run["task"],
+        "requester": requester,
+    }
     await port.ask(ledger, ledger.runs.begin, run["id"], **begin)
     usage = add_seconds(no_usage(), port.elapsed())
     window: dict[str, list[Any]] = {}

@@ -27,6 +27,8 @@ T = TypeVar("T")
 FOREVER = threading.TIMEOUT_MAX
 RUN_ID_KEY = "__loopwright_run_id"
 """In `configurable`: the run that `Runs` has started. LangGraph keeps keys that begin so out of the metadata."""
+REQUESTER_KEY = "__loopwright_requester"
+"""Likewise: for whom it was started. Whoever is authenticated by LangGraph's server cannot say that it was another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,10 @@ class Place:
     """The checkpoint that the node's super-step starts from: the same when it is run again."""
     user: str
     """Who is authenticated by LangGraph's server; empty when nobody is."""
+    roles: tuple[str, ...]
+    """What they may do: their permissions there."""
+    requester: str
+    """For whom a task is taken in: the user, or whom the caller of `Runs` named."""
     has_saver: bool
     """Whether a run can pause: there is something to resume from."""
     run_id: str
@@ -52,11 +58,13 @@ def place_of(config: RunnableConfig) -> Place:
     given: dict[str, Any] = config.get("configurable") or {}
     runtime = given.get("__pregel_runtime")
     info = getattr(runtime, "execution_info", None)
-    user = given.get("langgraph_auth_user_id") or ""
+    user = str(given.get("langgraph_auth_user_id") or "")
     return Place(
         thread_id=str(given.get("thread_id") or ""),
         checkpoint_id=info.checkpoint_id if info else "",
-        user=str(user),
+        user=user,
+        roles=tuple(str(role) for role in given.get("langgraph_auth_permissions") or ()) if user else (),
+        requester=user or str(given.get(REQUESTER_KEY) or ""),
         has_saver=bool(given.get(CONFIG_KEY_CHECKPOINTER)),
         run_id=str(given.get(RUN_ID_KEY) or ""),
         is_fork=bool(given.get(FORK_KEY)),

@@ -8,9 +8,9 @@ from typing import Any, cast
 from pydantic_core import to_jsonable_python
 
 from loopwright.checkpoints import NewApproval
-from loopwright.state import Call, Question, digest
+from loopwright.policy import describe_requirement
+from loopwright.state import Call, Question, Requirement, digest, require_nothing
 
-APPROVAL_DECISIONS = ("approve", "edit", "reject", "respond")
 OUTCOME_DECISIONS = ("respond", "reject")
 LEFT_UNKNOWN = "ERROR: it was begun, and nobody knows whether it happened; do not repeat it"
 """What the model reads of a call whose outcome nobody will be asked about any more."""
@@ -23,11 +23,14 @@ _SYNONYMS = {"accept": "approve", "ignore": "reject", "response": "respond"}
 def approval_id(call: Call, *, schema: object, thread_id: str, run_id: str, step: int) -> str:
     """Return the digest that binds an approval to exactly this call."""
     place = [thread_id, run_id, step, call["ordinal"], call["attempt"], call["branch"], call["question"]]
+    if revision := call.get("revision", 0):
+        place.append(revision)
     return digest(call["name"], schema, call["args"], place, call["effect"])
 
 
 def question_of(call: Call, run_id: str) -> NewApproval:
     """Return the question about a call, as the ledger keeps it."""
+    is_approval = call["question"] == Question.APPROVAL
     return NewApproval(
         id=call["approval"],
         question=call["question"],
@@ -35,18 +38,24 @@ def question_of(call: Call, run_id: str) -> NewApproval:
         args=call["args"],
         payload=payload_of(call, run_id),
         effect_id=call["effect"],
-        expires_in=call.get("expires_in") if call["question"] == Question.APPROVAL else None,
+        expires_in=call.get("expires_in") if is_approval else None,
+        remind_after=call.get("remind_after") if is_approval else None,
+        needs=needs_of(call) if is_approval else None,
+        vote=call.get("edited_by", "") if is_approval else "",
     )
 
 
-def allowed_for(question: str) -> tuple[str, ...]:
-    """Return the decisions that can be taken on a kind of question."""
-    return OUTCOME_DECISIONS if question == Question.OUTCOME else APPROVAL_DECISIONS
+def needs_of(call: Call) -> Requirement:
+    """Return who may decide about a call; what became of an effect may be told by anybody who knows."""
+    if call["question"] == Question.OUTCOME:
+        return {**require_nothing(), "decisions": [*OUTCOME_DECISIONS]}
+    return call.get("needs") or require_nothing()
 
 
 def payload_of(call: Call, run_id: str) -> dict[str, Any]:
     """Return what an interrupt shows: keys that LangChain's clients, Agent Inbox and Studio all understand."""
-    allowed = [*allowed_for(call["question"])]
+    needs = needs_of(call)
+    allowed = needs["decisions"]
     description = _describe(call)
     action = {"name": call["name"], "args": call["args"], "arguments": call["args"], "description": description}
     shown: dict[str, Any] = {
@@ -63,6 +72,9 @@ def payload_of(call: Call, run_id: str) -> dict[str, Any]:
         "approval_id": call["approval"],
         "run_id": run_id,
     }
+    if call["question"] == Question.APPROVAL:
+        shown["needs"] = needs
+        shown["votes"] = call.get("votes", [])
     if call["effect"]:
         shown["effect_id"] = call["effect"]
     if call["error"]:
@@ -77,7 +89,9 @@ def _describe(call: Call) -> str:
             "with its result if it happened; reject if it did not happen and shall not run."
         )
     thought = f" The model's words: {call['thought']}" if call["thought"] else ""
-    return f"May {call['name']} run with these arguments? ({call['why']}){thought}"
+    who = describe_requirement(needs_of(call))
+    decides = f" It takes {who}." if who else ""
+    return f"May {call['name']} run with these arguments? ({call['why']}){decides}{thought}"
 
 
 def parse_answer(answer: object) -> dict[str, Any] | None:

@@ -8,12 +8,13 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from loopwright.policy import Bounds, ProposedCall, Screening, refuse_call, screen
+from loopwright.policy import Bounds, ProposedCall, Screening, refuse_call, refuse_person, screen
 from loopwright.state import (
     AgentState,
     Call,
     Limits,
     Outcome,
+    Person,
     PersonDecision,
     UsageRecord,
     Verdict,
@@ -23,7 +24,7 @@ from loopwright.state import (
 )
 from loopwright.tools import UnfitArguments
 
-from .questions import allowed_for
+from .questions import needs_of
 from .spec import AgentSpec
 
 
@@ -46,7 +47,13 @@ def screen_call(call: Call, state: AgentState, spec: AgentSpec) -> Call:
         return {**checked, "verdict": Verdict.DENY, "why": refused, "by": "the earlier decision"}
     seen = _screening(checked, contract.effect.value, state, spec)
     judged: Call = {**checked, "verdict": seen.verdict, "why": seen.why, "by": seen.by}
-    return judged if seen.expires_in is None else {**judged, "expires_in": seen.expires_in}
+    if seen.needs is not None:
+        judged["needs"] = seen.needs
+    if seen.expires_in is not None:
+        judged["expires_in"] = seen.expires_in
+    if seen.remind_after is not None:
+        judged["remind_after"] = seen.remind_after
+    return judged
 
 
 def _invalid(call: Call, why: str) -> Call:
@@ -93,9 +100,20 @@ def _refused_before(call: Call, state: AgentState) -> str:
 
 
 def edited_call(call: Call, decision: Mapping[str, Any]) -> Call:
-    """Return the call that an edit makes of another one."""
+    """Return the call that an edit makes of another one; what rules required of that one goes with it."""
     proposed = call.get("proposed", call["args"])
-    return {**call, "name": decision.get("tool") or call["name"], "args": decision["args"], "proposed": proposed}
+    edited: Call = {
+        **call,
+        "name": decision.get("tool") or call["name"],
+        "args": decision["args"],
+        "proposed": proposed,
+    }
+    edited.pop("needs", None)
+    edited.pop("expires_in", None)
+    edited.pop("remind_after", None)
+    edited.pop("votes", None)
+    edited.pop("edited_by", None)
+    return edited
 
 
 def normal_decision(call: Call, decision: PersonDecision) -> dict[str, Any]:
@@ -111,16 +129,36 @@ def normal_decision(call: Call, decision: PersonDecision) -> dict[str, Any]:
             return {"type": decision.type, "message": decision.message}
 
 
-def refuse_decision(call: Call, decision: Mapping[str, Any], state: AgentState, spec: AgentSpec) -> str:
-    """Say why a decision cannot be taken on this question; empty when it can."""
-    allowed = allowed_for(call["question"])
-    if decision["type"] not in allowed:
-        return f"{decision['type']!r} cannot be taken here; take one of: {', '.join(allowed)}"
-    if decision["type"] == "respond" and not decision.get("message"):
+def refuse_decision(
+    call: Call, decision: Mapping[str, Any], by: Person | None, state: AgentState, spec: AgentSpec
+) -> str:
+    """Say why a decision cannot be taken on this question; empty when it can.
+
+    Args:
+        call: What is asked about.
+        decision: As plain data.
+        by: Who decides; None: nobody knows.
+        state: For the rules that judge an edit.
+        spec: Likewise.
+    """
+    kind, needs = decision["type"], needs_of(call)
+    if kind not in needs["decisions"]:
+        return f"{kind!r} cannot be taken here; take one of: {', '.join(needs['decisions'])}"
+    if refused := refuse_person(needs, by, kind):
+        return refused
+    if kind == "respond" and not decision.get("message"):
         return "'respond' needs a text, which answers in the tool's place"
-    if decision["type"] != "edit":
-        return ""
-    edited = screen_call(edited_call(call, decision), state, spec)
+    return _refuse_edit(screen_call(edited_call(call, decision), state, spec), by) if kind == "edit" else ""
+
+
+def _refuse_edit(edited: Call, by: Person | None) -> str:
+    """Say why an edit cannot be taken: the rules for what it makes of the call are not kept by who edits."""
     if edited["verdict"] in (Verdict.INVALID, Verdict.DENY):
         return f"the edited call cannot run: {excerpt(edited['why'], 400)}"
-    return ""
+    if edited["verdict"] != Verdict.ASK:
+        return ""
+    needs = needs_of(edited)
+    if "edit" not in needs["decisions"]:
+        return f"the edited call cannot run: the rules for {edited['name']} do not allow an edit"
+    refused = refuse_person(needs, by, "edit")
+    return f"the edited call cannot run so: {refused}" if refused else ""

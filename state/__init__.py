@@ -28,6 +28,7 @@ from .decisions import (
     load_decision,
 )
 from .limits import Limits
+from .people import DECISIONS, Person, Requirement, name_key, person_of, require_nothing
 from .plain import canonical, digest, excerpt, storable, storable_data, to_plain
 from .records import (
     Added,
@@ -65,6 +66,7 @@ from .usage import (
 
 __all__ = [
     "CANCEL",
+    "DECISIONS",
     "DELTA_CHANNELS",
     "EXPIRE",
     "NANO",
@@ -83,11 +85,13 @@ __all__ = [
     "Malformed",
     "NotHappened",
     "Outcome",
+    "Person",
     "PersonDecision",
     "Purpose",
     "Question",
     "Refused",
     "RequestedCall",
+    "Requirement",
     "Result",
     "RunRecord",
     "RunStatus",
@@ -119,12 +123,15 @@ __all__ = [
     "is_span",
     "last_text",
     "load_decision",
+    "name_key",
     "new_call",
     "no_usage",
     "not_happened",
+    "person_of",
     "reject",
     "remove_run",
     "remove_tool_call",
+    "require_nothing",
     "respond",
     "storable",
     "storable_data",

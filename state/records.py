@@ -7,6 +7,8 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
+from .people import Requirement
+
 
 class Verdict(StrEnum):
     """What the guard says of a call on the table."""
@@ -108,6 +110,16 @@ class Call(TypedDict):
     """A `Question`, while there is one."""
     expires_in: NotRequired[float]
     """Seconds for which the question stays open, where the rule says so."""
+    remind_after: NotRequired[float]
+    """Seconds after which somebody is to be reminded of the question."""
+    needs: NotRequired[Requirement]
+    """Who may decide, where a rule asks."""
+    revision: NotRequired[int]
+    """Counts the edits that led to this question: each is a question of its own."""
+    edited_by: NotRequired[str]
+    """Whose edit led to this question: the first who approves it."""
+    votes: NotRequired[list[str]]
+    """Who has approved so far, where it takes several."""
     error: str
     """Why the last answer could not be taken; shown when asked again."""
     effect: str
@@ -149,6 +161,9 @@ class Answer(TypedDict):
     """The id of the call that was asked about."""
     value: Any
     by: str
+    """Who is authenticated; empty when nobody is."""
+    roles: NotRequired[list[str]]
+    """What they may do, as the server's authentication says."""
     at: str
     """The checkpoint of the pause: the same however often its answer is judged, another one on another branch."""
 
@@ -181,6 +196,8 @@ class RunRecord(TypedDict):
     stop: NotRequired[str]
     """A stop reason that waits until the turn on the table is answered."""
     cancelled_by: NotRequired[str]
+    requester: NotRequired[str]
+    """For whom it runs, where that is known."""
     malformed: NotRequired[int]
     """Unusable replies in a row."""
 

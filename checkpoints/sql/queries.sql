@@ -2,14 +2,14 @@
 
 -- name: start_run
 -- A run that was asked for and is not yet taken in; starting it again changes nothing.
-insert into lw_runs (id, thread_id, agent, task, input, status, created_at, updated_at)
-values (:id, :thread_id, :agent, :task, :input, 'running', :now, :now)
+insert into lw_runs (id, thread_id, agent, task, input, status, requester, created_at, updated_at)
+values (:id, :thread_id, :agent, :task, :input, 'running', :requester, :now, :now)
 on conflict (id) do nothing;
 
 -- name: begin_run
 -- The ring has taken the task in.
-insert into lw_runs (id, thread_id, agent, task, status, created_at, updated_at)
-values (:id, :thread_id, :agent, :task, 'running', :now, :now)
+insert into lw_runs (id, thread_id, agent, task, status, requester, created_at, updated_at)
+values (:id, :thread_id, :agent, :task, 'running', :requester, :now, :now)
 on conflict (id) do update set input = '', updated_at = :now;
 
 -- name: set_run_status
@@ -79,8 +79,10 @@ update lw_leases set until = 0 where thread_id = :thread_id and owner = :owner a
 select * from lw_leases where thread_id = :thread_id;
 
 -- name: open_approval
-insert into lw_approvals (id, run_id, thread_id, question, tool, args, payload, effect_id, status, created_at, expires_at)
-values (:id, :run_id, :thread_id, :question, :tool, :args, :payload, :effect_id, 'open', :now, :expires_at)
+insert into lw_approvals (id, run_id, thread_id, question, tool, args, payload, effect_id, status, needs, created_at,
+    expires_at, remind_at)
+values (:id, :run_id, :thread_id, :question, :tool, :args, :payload, :effect_id, 'open', :needs, :now,
+    :expires_at, :remind_at)
 on conflict (id) do nothing;
 
 -- name: decide_approval
@@ -103,6 +105,37 @@ select id from lw_approvals where substr(id, 1, length(:prefix)) = :prefix order
 -- name: open_approvals
 select a.* from lw_approvals a
 where a.status = 'open' and (:run_id = '' or a.run_id = :run_id) order by a.created_at, a.id limit :limit;
+
+-- name: cast_vote
+-- One vote a person, while the question is open.
+insert into lw_votes (approval_id, voter, name, number, at)
+select :approval_id, :voter, :name, 1 + (select count(*) from lw_votes where approval_id = :approval_id), :now
+where exists (select 1 from lw_approvals where id = :approval_id and status = 'open')
+on conflict (approval_id, voter) do nothing
+returning voter;
+
+-- name: votes_of
+select name from lw_votes where approval_id = :approval_id order by number;
+
+-- name: due_approvals
+-- Open questions of one agent whose time is up.
+select a.* from lw_approvals a join lw_runs r on r.id = a.run_id
+where a.status = 'open' and a.expires_at <= :now and r.agent = :agent order by a.expires_at, a.id;
+
+-- name: due_reminders
+-- Open questions of one agent of which somebody is to be reminded, and was not yet.
+select a.* from lw_approvals a join lw_runs r on r.id = a.run_id
+where a.status = 'open' and a.remind_at <= :now and a.reminded_at is null and r.agent = :agent
+    and (a.expires_at is null or a.expires_at > :now)
+order by a.remind_at, a.id;
+
+-- name: claim_reminder
+-- Compare and set: one worker reminds.
+update lw_approvals set reminded_at = :now where id = :id and status = 'open' and reminded_at is null
+returning id;
+
+-- name: return_reminder
+update lw_approvals set reminded_at = null where id = :id;
 
 -- name: approvals_of_run
 select * from lw_approvals where run_id = :run_id order by created_at, id;

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from loopwright.runs import Event, EventKind, Receipt, Run, RunResult, Runs, SyncRuns
     from loopwright.state import (
         Limits,
+        Person,
         RunStatus,
         StopReason,
         Usage,
@@ -39,6 +40,7 @@ __all__ = [
     "Limits",
     "LoopwrightError",
     "NotDone",
+    "Person",
     "Price",
     "ProposedCall",
     "Receipt",
@@ -76,6 +78,7 @@ _ROOMS = {
     "runs": ("Event", "EventKind", "Receipt", "Run", "RunResult", "Runs", "SyncRuns"),
     "state": (
         "Limits",
+        "Person",
         "RunStatus",
         "StopReason",
         "Usage",

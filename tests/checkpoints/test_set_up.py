@@ -13,6 +13,7 @@ from tests.world.stories import ANSWER, build_shop, finish
 from tests.world.till import Till
 
 from loopwright import SyncRuns, open_checkpoints
+from loopwright.checkpoints.database import SCHEMA_VERSION
 from loopwright.errors import StorageError, VersionUnsupported
 
 MANY = 8
@@ -41,13 +42,14 @@ def make_ready(store: Store) -> None:
 def stop_after_the_savers_tables(store: Store) -> None:
     """LangGraph's own saver was here before: its tables, without a fence or a ledger."""
     make_ready(store)
-    tables = ("lw_runs", "lw_leases", "lw_approvals", "lw_effects", "lw_spend", "lw_log", "lw_log_head")
     if store.kind == "postgres":
-        store.run([f"drop table {table}" for table in (*tables, "lw_schema")])
+        named = "select tablename from pg_tables where tablename like 'lw\\_%'"
+        store.run([f"drop table {table}" for (table,) in store.execute(named)])
         store.run(["drop index lw_one_child", "drop index lw_one_root"])
         return
     store.run([f"drop trigger {name}" for name in ("lw_one_child", "lw_one_root")])
-    store.run([f"drop table {table}" for table in tables])
+    named = "select name from sqlite_master where type = 'table' and name like 'lw\\_%' escape '\\'"
+    store.run([f"drop table {table}" for (table,) in store.execute(named)])
     store.run(["drop index lw_children", "pragma user_version = 0"])
 
 
@@ -117,7 +119,7 @@ def test_a_newer_schema_is_refused(kept: Store) -> None:
     agent = build_shop(Till())
     with open_checkpoints(kept.url) as checkpoints:
         done = finish(agent, checkpoints)
-    newer, back = ("pragma user_version = 99", "pragma user_version = 1")
+    newer, back = ("pragma user_version = 99", f"pragma user_version = {SCHEMA_VERSION}")
     if kept.kind == "postgres":
         newer, back = ("insert into lw_schema (version) values (99)", "delete from lw_schema where version = 99")
     kept.execute(newer)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from loopwright import Agent, Checkpoints, Receipt, RunResult, Runs, SyncRuns
+from loopwright import Agent, Checkpoints, Person, Receipt, RunResult, Runs, SyncRuns
 from loopwright.state import Happened, NotHappened, PersonDecision
 
 DoorName = Literal["sync", "async"]
@@ -32,9 +32,12 @@ class Desk:
 
         return asyncio.run(main())
 
-    def run(self, message: str = "Do it.", *, thread_id: object = "t", run_id: str = "") -> RunResult:
+    def run(
+        self, message: str = "Do it.", *, thread_id: object = "t", run_id: str = "", requester: str = ""
+    ) -> RunResult:
         """Start a run, and wait until it rests."""
-        result: RunResult = self._call("run", message, thread_id=thread_id, run_id=run_id)
+        options = {"thread_id": thread_id, "run_id": run_id, "requester": requester}
+        result: RunResult = self._call("run", message, **options)
         return result
 
     def wait(self, run_id: str) -> RunResult:
@@ -42,12 +45,16 @@ class Desk:
         result: RunResult = self._call("wait", run_id)
         return result
 
-    def decide(self, approval_id: str, decision: PersonDecision | Mapping[str, Any], by: str = "ana") -> Receipt:
+    def decide(
+        self, approval_id: str, decision: PersonDecision | Mapping[str, Any], by: str | Person = "ana"
+    ) -> Receipt:
         """Decide about a call."""
         receipt: Receipt = self._call("decide", approval_id, decision, by=by)
         return receipt
 
-    def answer(self, result: RunResult, decision: PersonDecision | Mapping[str, Any], by: str = "ana") -> RunResult:
+    def answer(
+        self, result: RunResult, decision: PersonDecision | Mapping[str, Any], by: str | Person = "ana"
+    ) -> RunResult:
         """Decide about the first question of a run that waits, and wait until it rests again."""
         receipt = self.decide(result.approvals[0].id, decision, by)
         assert receipt.accepted

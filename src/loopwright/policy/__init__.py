@@ -5,6 +5,7 @@ from __future__ import annotations
 from .bounds import Bounds, bounds_of, name_limit
 from .limits import calls_are_used_up, limit_met, over_limit, refuse_call, seconds_left
 from .loops import IN_A_ROW, is_loop, next_window
+from .people import describe_requirement, refuse_person
 from .room import SMALLEST_REPLY, Left, Room, Wanted, find_room, least, left_of
 from .rules import Predicate, ProposedCall, Rule, Screening, allow, ask, check_rules, deny, screen
 
@@ -25,6 +26,7 @@ __all__ = [
     "calls_are_used_up",
     "check_rules",
     "deny",
+    "describe_requirement",
     "find_room",
     "is_loop",
     "least",
@@ -34,6 +36,7 @@ __all__ = [
     "next_window",
     "over_limit",
     "refuse_call",
+    "refuse_person",
     "screen",
     "seconds_left",
 ]

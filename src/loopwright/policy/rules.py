@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from difflib import get_close_matches
+from typing import Any, Final, Literal, Never, cast
 
 from loopwright.errors import ConfigurationError, UnknownTool
-from loopwright.state import RunRecord, ThreadRecord, TrailEntry, Verdict, is_span
+from loopwright.state import (
+    DECISIONS,
+    Requirement,
+    RunRecord,
+    ThreadRecord,
+    TrailEntry,
+    Verdict,
+    is_span,
+    require_nothing,
+)
 
 EFFECTS = ("read", "idempotent", "write")
 _STRICTNESS = {"deny": 2, "ask": 1, "allow": 0}
@@ -30,6 +40,13 @@ class ProposedCall:
 
 
 Predicate = Callable[[ProposedCall], bool]
+ANYONE: Final = "anyone"
+"""The `role` of a rule that asks for none. Neither `None` nor an empty text: a missing setting opens nothing."""
+
+
+def always(_call: ProposedCall) -> bool:
+    """Hold for every call: the `when` of a rule that has none."""
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +64,47 @@ class Rule:
     reason: str = ""
     expires_in: float | None = None
     """For `ask`: seconds until the question counts as rejected."""
+    role: str = ANYONE
+    """For `ask`: what whoever decides must be."""
+    number: int = 1
+    """For `ask`: how many different people must approve."""
+    not_requester: bool = False
+    """For `ask`: whether somebody else than the requester must decide."""
+    remind_after: float | None = None
+    """For `ask`: seconds after which somebody is reminded of an open question."""
+    decisions: tuple[str, ...] = DECISIONS
+    """For `ask`: what can be decided; `reject` always can."""
 
     def __post_init__(self) -> None:
         """Refuse what could only fail, or mislead, while a run is on."""
         _check_texts(self.verdict, self.target, self.reason)
         _check_predicate(self.label, self.when)
-        if self.expires_in is not None and not is_span(self.expires_in):
-            text = f"{self.label}: expires_in is {self.expires_in!r}; give seconds above 0, as a number"
-            raise ConfigurationError(text, option="expires_in")
+        _check_times(self.label, self.expires_in, self.remind_after)
+        _check_people(self.label, self.role, self.number, self.not_requester)
+        _check_decisions(self.label, self.decisions)
+        if self.verdict != "ask" and _asks_of(self):
+            text = f"{self.label}: {', '.join(_asks_of(self))} belongs to ask(…): here nobody is asked"
+            raise ConfigurationError(text, target=self.target, option=_asks_of(self)[0])
 
     @property
     def label(self) -> str:
         """How verdicts and the log name the rule."""
         return f"{self.verdict}({self.target!r}{', when=…' if self.when is not None else ''})"
+
+
+_OF_ASK: Mapping[str, object] = {
+    "expires_in": None,
+    "role": ANYONE,
+    "number": 1,
+    "not_requester": False,
+    "remind_after": None,
+    "decisions": DECISIONS,
+}
+"""What only an `ask` can say, with what it is when left out."""
+
+
+def _asks_of(rule: Rule) -> list[str]:
+    return [name for name, left_out in _OF_ASK.items() if getattr(rule, name) != left_out]
 
 
 def _check_texts(verdict: object, target: object, reason: object) -> None:
@@ -80,37 +125,133 @@ def _check_predicate(label: str, when: object) -> None:
         raise ConfigurationError(text, option="when")
 
 
-def allow(target: str, /, *, when: Predicate | None = None) -> Rule:
+def _check_times(label: str, expires_in: object, remind_after: object) -> None:
+    for option, given in (("expires_in", expires_in), ("remind_after", remind_after)):
+        if given is not None and not is_span(given):
+            text = f"{label}: {option} is {given!r}; give seconds above 0, as a number"
+            raise ConfigurationError(text, option=option)
+    if is_span(expires_in) and is_span(remind_after) and cast("float", remind_after) >= cast("float", expires_in):
+        text = f"{label}: remind_after={remind_after} comes too late: the question expires after {expires_in} seconds"
+        raise ConfigurationError(text, option="remind_after")
+
+
+def _check_people(label: str, role: object, number: object, not_requester: object) -> None:
+    if not isinstance(role, str) or not role.strip():
+        text = f"{label}: role is {role!r}; give a role's name, or leave it out where anyone may decide"
+        raise ConfigurationError(text, option="role")
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        text = f"{label}: number is {number!r}; give how many people must approve, 1 or more"
+        raise ConfigurationError(text, option="number")
+    if not isinstance(not_requester, bool):
+        raise ConfigurationError(f"{label}: not_requester is {not_requester!r}; give a bool", option="not_requester")
+
+
+def _check_decisions(label: str, decisions: object) -> None:
+    known = ", ".join(DECISIONS)
+    if not isinstance(decisions, Collection) or isinstance(decisions, str) or not decisions:
+        text = f"{label}: decisions is {decisions!r}; list some of {known}, or leave it out"
+        raise ConfigurationError(text, option="decisions")
+    for word in cast("Collection[object]", decisions):
+        if word not in DECISIONS:
+            raise ConfigurationError(f"{label}: decisions holds {word!r}; there are: {known}", option="decisions")
+
+
+def allow(target: str, /, *, when: Predicate = always, **unknown: Never) -> Rule:
     """Let calls run without asking.
 
     Args:
         target: A tool's name, or `effect:read`, `effect:idempotent`, `effect:write`.
         when: Holds for the calls that are meant; left out: all. One that raises, or returns no bool, counts as no.
+        **unknown: Refused.
+
+    Raises:
+        ConfigurationError: Naming the rule and the option that is wrong.
     """
-    return Rule("allow", target, when)
+    _refuse_unknown("allow", target, unknown, allow)
+    return Rule("allow", target, _given(f"allow({target!r})", when))
 
 
-def ask(target: str, /, *, when: Predicate | None = None, reason: str = "", expires_in: float | None = None) -> Rule:
-    """Let a person decide about calls.
+def ask(
+    target: str,
+    /,
+    *,
+    when: Predicate = always,
+    reason: str = "",
+    role: str = ANYONE,
+    number: int = 1,
+    not_requester: bool = False,
+    decisions: Collection[str] = DECISIONS,
+    expires_in: float | None = None,
+    on_expiry: Literal["reject"] = "reject",
+    remind_after: float | None = None,
+    **unknown: Never,
+) -> Rule:
+    """Let people decide about calls.
+
+    Where several rules ask about one call, all that they require holds: every role, the highest number, the shortest
+    times, and only the decisions that each of them lists.
 
     Args:
         target: A tool's name, or `effect:…`.
         when: Holds for the calls that are meant. One that raises, or returns no bool, counts as yes.
         reason: Shown to the person.
+        role: What whoever decides must be, as the service knows them; left out: anyone.
+        number: How many different people must approve. One is enough to reject, to respond, or to edit: what an edit
+            makes of the call is then asked about anew, with the editor as the first who approves it.
+        not_requester: Whether the person for whom the run was started (`requester=`) may do no more than reject.
+        decisions: What can be decided, of `approve`, `edit`, `reject` and `respond`. Rejecting can never be taken away.
         expires_in: Seconds after which an unanswered question counts as rejected; left out: never.
+        on_expiry: What that means. `reject` is all there is: silence is no consent.
+        remind_after: Seconds after which `Runs(on_reminder=…)` is told of a question that is still open, once.
+        **unknown: Refused.
+
+    Raises:
+        ConfigurationError: Naming the rule and the option that is wrong.
     """
-    return Rule("ask", target, when, reason, expires_in)
+    _refuse_unknown("ask", target, unknown, ask)
+    label = f"ask({target!r})"
+    if cast("object", on_expiry) != "reject":
+        text = f"{label}: on_expiry is {on_expiry!r}; only 'reject' is safe: silence is no consent"
+        raise ConfigurationError(text, option="on_expiry")
+    _check_decisions(label, decisions)
+    listed = tuple(word for word in DECISIONS if word in decisions)
+    when_given = _given(label, when)
+    return Rule("ask", target, when_given, reason, expires_in, role, number, not_requester, remind_after, listed)
 
 
-def deny(target: str, /, *, when: Predicate | None = None, reason: str = "") -> Rule:
+def deny(target: str, /, *, when: Predicate = always, reason: str = "", **unknown: Never) -> Rule:
     """Forbid calls.
 
     Args:
         target: A tool's name, or `effect:…`.
         when: Holds for the calls that are meant. One that raises, or returns no bool, counts as yes.
         reason: Read by the model.
+        **unknown: Refused.
+
+    Raises:
+        ConfigurationError: Naming the rule and the option that is wrong.
     """
-    return Rule("deny", target, when, reason)
+    _refuse_unknown("deny", target, unknown, deny)
+    return Rule("deny", target, _given(f"deny({target!r})", when), reason)
+
+
+def _given(label: str, when: Predicate | None) -> Predicate | None:
+    """Return a predicate that was given, or None where it was left out; what a missing setting left is neither."""
+    if when is None:
+        text = f"{label}: when is None; give a function that takes the call, or leave it out to mean every call"
+        raise ConfigurationError(text, option="when")
+    return None if when is always else when
+
+
+def _refuse_unknown(name: str, target: object, unknown: Mapping[str, object], builder: Callable[..., Rule]) -> None:
+    if not unknown:
+        return
+    options = [o for o, part in inspect.signature(builder).parameters.items() if part.kind is part.KEYWORD_ONLY]
+    wrong = next(iter(unknown))
+    close = get_close_matches(wrong, options, 1)
+    hint = f"did you mean {close[0]}?" if close else f"it takes {', '.join(options)}"
+    text = f"{name}({target!r}) has no option {wrong!r}; {hint}"
+    raise ConfigurationError(text, target=target, option=wrong)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +261,11 @@ class Screening:
     verdict: Verdict
     why: str
     by: str
-    """The rule's label, or `default`."""
+    """The rule's label, or `default`; several labels where several rules ask."""
     expires_in: float | None = None
+    remind_after: float | None = None
+    needs: Requirement | None = None
+    """What the rules that ask require together."""
 
 
 def screen(rules: Iterable[Rule], call: ProposedCall) -> Screening:
@@ -130,14 +274,37 @@ def screen(rules: Iterable[Rule], call: ProposedCall) -> Screening:
     if not matches:
         return _default(call)
     rule, note = max(matches, key=lambda match: _STRICTNESS[match[0].verdict])
-    why = rule.reason or note or f"by the rule {rule.label}"
-    return Screening(Verdict(rule.verdict), why, rule.label, rule.expires_in)
+    if rule.verdict == "ask":
+        return _asked([match for match in matches if match[0].verdict == "ask"], call)
+    return Screening(Verdict(rule.verdict), _why(rule, note), rule.label)
+
+
+def _why(rule: Rule, note: str) -> str:
+    return rule.reason or note or f"by the rule {rule.label}"
+
+
+def _asked(matches: Sequence[tuple[Rule, str]], call: ProposedCall) -> Screening:
+    """Combine the rules that ask, strictly: what is asked satisfies each of them."""
+    rules = [rule for rule, _ in matches]
+    return Screening(
+        Verdict.ASK,
+        "; ".join(dict.fromkeys(_why(rule, note) for rule, note in matches)),
+        ", ".join(dict.fromkeys(rule.label for rule in rules)),
+        expires_in=min((rule.expires_in for rule in rules if rule.expires_in is not None), default=None),
+        remind_after=min((rule.remind_after for rule in rules if rule.remind_after is not None), default=None),
+        needs=Requirement(
+            roles=sorted({rule.role for rule in rules} - {ANYONE}),
+            number=max(rule.number for rule in rules),
+            not_by=call.run.get("requester", "") if any(rule.not_requester for rule in rules) else None,
+            decisions=[word for word in DECISIONS if word == "reject" or all(word in rule.decisions for rule in rules)],
+        ),
+    )
 
 
 def _default(call: ProposedCall) -> Screening:
     if call.effect == "read":
         return Screening(Verdict.ALLOW, "reading is allowed", "default")
-    return Screening(Verdict.ASK, f"no rule allows this {call.effect}", "default")
+    return Screening(Verdict.ASK, f"no rule allows this {call.effect}", "default", needs=require_nothing())
 
 
 def _match(rule: Rule, call: ProposedCall) -> str | None:
@@ -187,6 +354,9 @@ def _checked(rule: object, names: set[str]) -> Rule:
         return rule
     if rule.target not in names:
         known = ", ".join(sorted(names)) or "none"
-        text = f"{rule.label} names no tool of this agent; its tools are: {known}; effects are written 'effect:write'"
+        close = get_close_matches(rule.target, [*names, *(f"effect:{effect}" for effect in EFFECTS)], 1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        text = f"{rule.label} names no tool of this agent{hint}; its tools are: {known}; "
+        text += "effects are written 'effect:write'"
         raise UnknownTool(text, target=rule.target)
     return rule

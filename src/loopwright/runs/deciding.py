@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from loopwright.checkpoints import Approval, EffectRow, EffectStatus
 from loopwright.errors import InvalidDecision
@@ -17,36 +16,31 @@ from loopwright.state import (
     PersonDecision,
     excerpt,
     new_call,
-    storable,
+    person_of,
 )
 from loopwright.tools import to_text
 
 from .driver import Driver
-from .results import Receipt
+from .results import Receipt, receipt_of
 
 SHAPES = "approve(), edit(…), reject('why') or respond('text'), or their JSON form {'type': 'approve'}"
 
 
-async def decide(driver: Driver, approval_id: str, decision: object, by: str) -> Receipt:
+async def decide(driver: Driver, approval_id: str, decision: object, by: object) -> Receipt:
     """Take a decision, if it is one that can be taken here and none was taken before; committed before this returns."""
-    _check_name(by)
+    person = person_of(by)
     approval = await driver.door.blocking(driver.ledger.approvals.get, approval_id)
     row = await driver.own_row(approval.run_id)
     if approval.decision is None:
         state = await driver.state(row)
         call = _call_of(approval, state)
         plain = _plain(approval_id, call, decision)
-        if wrong := refuse_decision(call, plain, state, driver.agent.spec):
+        if wrong := refuse_decision(call, plain, person, state, driver.agent.spec):
             raise InvalidDecision(f"approval {approval_id}: {wrong}", approval_id=approval_id)
     else:
         plain = _plain(approval_id, _kept_call(approval), decision)
-    decided = await driver.door.blocking(driver.ledger.decide, approval_id, plain, by)
-    return _receipt(decided.approval, accepted=decided.accepted)
-
-
-def _check_name(by: object) -> None:
-    if not isinstance(by, str) or not by.strip() or by != storable(by):
-        raise InvalidDecision("a decision needs a name: say by whom it is, by='ana'")
+    decided = await driver.door.blocking(driver.ledger.decide, approval_id, plain, person.name, person.roles)
+    return receipt_of(decided.approval, accepted=decided.accepted)
 
 
 def _call_of(approval: Approval, state: AgentState) -> Call:
@@ -58,7 +52,8 @@ def _call_of(approval: Approval, state: AgentState) -> Call:
 
 
 def _kept_call(approval: Approval) -> Call:
-    return {**new_call("", approval.tool, approval.args), "question": approval.question, "approval": approval.id}
+    call = new_call("", approval.tool, approval.args)
+    return {**call, "question": approval.question, "approval": approval.id, "needs": approval.needs}
 
 
 def _plain(approval_id: str, call: Call, decision: object) -> dict[str, Any]:
@@ -71,25 +66,20 @@ def _plain(approval_id: str, call: Call, decision: object) -> dict[str, Any]:
     return parsed
 
 
-def _receipt(approval: Approval, *, accepted: bool) -> Receipt:
-    decision = cast("Mapping[str, Any]", approval.decision)
-    return Receipt(approval.run_id, accepted, decision, approval.decided_by, approval.decided_at)
-
-
-async def resolve(driver: Driver, effect_id: str, outcome: object, by: str) -> Receipt:
+async def resolve(driver: Driver, effect_id: str, outcome: object, by: object) -> Receipt:
     """Say what became of an effect whose outcome is unknown; committed before this returns."""
-    _check_name(by)
+    name = person_of(by).name
     if not isinstance(outcome, Happened | NotHappened):
         raise InvalidDecision(f"{outcome!r} is no outcome; give happened(result) or not_happened()")
     effect = await driver.door.blocking(driver.ledger.effects.get, effect_id)
     await driver.own_row(effect.run_id)
     text = to_text(outcome.result) if isinstance(outcome, Happened) else "it did not happen"
-    won, row = await driver.door.blocking(driver.ledger.resolve, effect_id, outcome, text, by)
+    won, row = await driver.door.blocking(driver.ledger.resolve, effect_id, outcome, text, name)
     if not won and row.status in (EffectStatus.CLAIMED, EffectStatus.UNKNOWN):
         text = f"effect {effect_id} is being run right now, so its outcome is not unknown; wait until it settles"
         raise InvalidDecision(text, effect_id=effect_id)
     known = "happened" if row.status == EffectStatus.DONE else "not_happened"
-    said_by = by if won else await driver.door.blocking(_settled_by, driver, row)
+    said_by = name if won else await driver.door.blocking(_settled_by, driver, row)
     return Receipt(row.run_id, won, {"type": known, "result": row.result}, said_by, row.ended_at)
 
 
@@ -100,11 +90,11 @@ def _settled_by(driver: Driver, effect: EffectRow) -> str:
     return people[-1] if people else effect.owner
 
 
-async def cancel(driver: Driver, run_id: str, by: str) -> Receipt:
+async def cancel(driver: Driver, run_id: str, by: object) -> Receipt:
     """Ask for a run's end, and withdraw its questions; committed before this returns."""
-    _check_name(by)
+    name = person_of(by).name
     await driver.own_row(run_id)
-    won = await driver.door.blocking(driver.ledger.cancel, run_id, by)
+    won = await driver.door.blocking(driver.ledger.cancel, run_id, name)
     row = await driver.row(run_id)
     decision = {"type": CANCEL} if row.cancel_by else {"type": row.status}
     return Receipt(run_id, won, decision, row.cancel_by or row.worker, row.updated_at)

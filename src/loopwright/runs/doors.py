@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable
@@ -11,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
+from loopwright.errors import ConfigurationError
 from loopwright.graphs import Agent
 
 P = ParamSpec("P")
@@ -23,6 +25,10 @@ class Door(ABC):
     @abstractmethod
     async def blocking(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call what may block."""
+
+    @abstractmethod
+    async def call(self, hook: Callable[[T], object], given: T) -> None:
+        """Call a hook of the user's, which may be async where runs are."""
 
     @abstractmethod
     async def snapshot(self, agent: Agent, config: RunnableConfig) -> StateSnapshot:
@@ -44,6 +50,17 @@ class BlockingDoor(Door):
         """Call it here."""
         return function(*args, **kwargs)
 
+    async def call(self, hook: Callable[[T], object], given: T) -> None:
+        """Call it here.
+
+        Raises:
+            ConfigurationError: If it is async: nobody would await it.
+        """
+        if inspect.isawaitable(came := hook(given)):
+            if inspect.iscoroutine(came):
+                came.close()
+            raise ConfigurationError("the hook is async, and SyncRuns awaits nothing; give a plain function")
+
     async def snapshot(self, agent: Agent, config: RunnableConfig) -> StateSnapshot:
         """Read it here."""
         return agent.get_state(config)
@@ -64,6 +81,13 @@ class AsyncDoor(Door):
     async def blocking(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call it in a thread."""
         return await asyncio.to_thread(function, *args, **kwargs)
+
+    async def call(self, hook: Callable[[T], object], given: T) -> None:
+        """Await an async one; call a plain one in a thread."""
+        if inspect.iscoroutinefunction(hook):
+            await hook(given)
+        else:
+            await asyncio.to_thread(hook, given)
 
     async def snapshot(self, agent: Agent, config: RunnableConfig) -> StateSnapshot:
         """Await it."""

@@ -13,10 +13,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START
 from langgraph.types import Command, StateSnapshot
 
-from loopwright.checkpoints import ALL, Checkpoints, RunRow, check_thread_id
+from loopwright.checkpoints import ALL, Approval, Checkpoints, RunRow, check_thread_id
 from loopwright.errors import ConfigurationError, RunError, RunNotFound, ThreadMoved
 from loopwright.graphs import DEFAULT_NAME, Agent, compile_agent
-from loopwright.nodes import PLAIN_INVOKE, RUN_ID_KEY, WAKE
+from loopwright.nodes import PLAIN_INVOKE, REQUESTER_KEY, RUN_ID_KEY, WAKE
 from loopwright.state import AgentState, RunStatus, StopReason, Verdict, current_run, excerpt, storable
 
 from .doors import Door
@@ -38,16 +38,25 @@ class Driver:
     finds nothing to do.
     """
 
-    def __init__(self, agent: Agent, checkpoints: Checkpoints, door: Door, reference: str) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        checkpoints: Checkpoints,
+        door: Door,
+        reference: str,
+        on_reminder: Callable[[Approval], object] | None = None,
+    ) -> None:
         """Build the graph from the agent's specification, over these checkpoints."""
         self.agent = compile_agent(agent.spec, checkpoints)
         self.ledger = checkpoints.ledger
         self.door = door
         self.reference = reference or _default_reference(agent)
+        self.on_reminder = on_reminder
 
-    async def start(self, message: str, thread_id: object, run_id: str) -> RunRow:
+    async def start(self, message: str, thread_id: object, run_id: str, requester: str) -> RunRow:
         """Note a run in the ledger; with an id that was used before, return the run that is there."""
         message = _checked_message(message)
+        self._check_requester(requester)
         thread = check_thread_id(thread_id)
         new_id = run_id or uuid.uuid4().hex
         await self.door.blocking(
@@ -57,12 +66,26 @@ class Driver:
             agent=self.reference,
             message=message,
             task=excerpt(message, TASK_CHARACTERS),
+            requester=requester,
         )
         row = await self.row(new_id)
-        if (row.thread_id, row.task) != (thread, excerpt(message, TASK_CHARACTERS)):
-            text = f"run id {run_id!r} was used before, for another message or thread; an id names one run for ever"
-            raise ConfigurationError(text, run_id=run_id)
+        if (row.thread_id, row.task, row.requester) != (thread, excerpt(message, TASK_CHARACTERS), requester):
+            text = f"run id {run_id!r} was used before, for another message, thread or requester; "
+            raise ConfigurationError(text + "an id names one run for ever", run_id=run_id)
         return row
+
+    def _check_requester(self, requester: object) -> None:
+        """Refuse what names nobody, and a run of which a rule would need to know for whom it is.
+
+        Raises:
+            ConfigurationError: Before anything runs.
+        """
+        if not isinstance(requester, str) or requester != storable(requester):
+            raise ConfigurationError(f"requester is {requester!r}; give a name", option="requester")
+        rule = next((rule for rule in self.agent.spec.rules if rule.not_requester), None)
+        if rule is not None and not requester.strip():
+            text = f"{rule.label} wants somebody else than the requester to decide, and nobody said who that is; "
+            raise ConfigurationError(text + "start the run with requester='…'", option="requester")
 
     async def row(self, run_id: str) -> RunRow:
         """Return a run's row.
@@ -91,7 +114,7 @@ class Driver:
 
     def config(self, row: RunRow) -> RunnableConfig:
         """Return the config that drives a run."""
-        return {"configurable": {"thread_id": row.thread_id, RUN_ID_KEY: row.id}}
+        return {"configurable": {"thread_id": row.thread_id, RUN_ID_KEY: row.id, REQUESTER_KEY: row.requester}}
 
     async def state(self, row: RunRow) -> AgentState:
         """Return the newest state of a run's thread."""
@@ -218,6 +241,7 @@ class Driver:
 
     async def recover(self, wait: Callable[[str], Awaitable[RunResult]]) -> list[RunResult]:
         """Carry on what nobody drives although something is to be done, oldest first."""
+        await self._remind()
         results: list[RunResult] = []
         for row in await self.door.blocking(self.ledger.runs.unfinished):
             if row.agent != self.reference:
@@ -228,6 +252,30 @@ class Driver:
                 extra = {"action": "run_not_recovered", "run_id": row.id}
                 logger.warning("run %s could not be recovered", row.id, exc_info=True, extra=extra)
         return results
+
+    async def expire(self, wait: Callable[[str], Awaitable[RunResult]]) -> list[RunResult]:
+        """Decide what was not answered in time, carry those runs on, and remind of what is still open."""
+        due = await self.door.blocking(self.ledger.approvals.expire, self.reference)
+        await self._remind()
+        return [await wait(run_id) for run_id in dict.fromkeys(approval.run_id for approval in due)]
+
+    async def _remind(self) -> None:
+        """Tell the hook of each question that has waited for long, once, whichever worker is first.
+
+        Where the hook fails, the next pass tries again.
+        """
+        if self.on_reminder is None:
+            return
+        approvals = self.ledger.approvals
+        for approval in await self.door.blocking(approvals.due_reminders, self.reference):
+            if not await self.door.blocking(approvals.claim_reminder, approval.id):
+                continue
+            try:
+                await self.door.call(self.on_reminder, approval)
+            except Exception:  # a mail server that is away must not keep runs from being carried on
+                await self.door.blocking(approvals.return_reminder, approval.id)
+                extra = {"action": "not_reminded", "run_id": approval.run_id}
+                logger.warning("nobody was reminded of approval %s", approval.id, exc_info=True, extra=extra)
 
 
 def _default_reference(agent: Agent) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, cast
@@ -12,7 +13,10 @@ from langchain_core.messages import AnyMessage
 
 from loopwright.checkpoints import Approval, RunRow
 from loopwright.state import (
+    CANCEL,
+    EXPIRE,
     NANO,
+    NOT_HAPPENED,
     AgentState,
     RunStatus,
     StopReason,
@@ -44,6 +48,8 @@ class Run:
     created_at: float
     updated_at: float
     """Seconds since the epoch."""
+    requester: str = ""
+    """For whom it runs; empty when nobody said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,12 @@ class Receipt:
     """Who decided it."""
     at: float | None
     """When, in seconds since the epoch."""
+    votes: tuple[str, ...] = ()
+    """Who has approved, where it takes several."""
+    missing: int = 0
+    """How many people must still approve; 0: it is decided."""
+    told: str = ""
+    """All of it in one sentence, for whoever clicked."""
 
 
 class EventKind(StrEnum):
@@ -113,6 +125,50 @@ class Event:
     result: RunResult | None = None
 
 
+_PAST = {
+    "approve": "approved",
+    "edit": "edited",
+    "reject": "rejected",
+    "respond": "answered",
+    CANCEL: "withdrawn",
+    NOT_HAPPENED: "reported as not happened",
+}
+
+
+def receipt_of(approval: Approval, *, accepted: bool) -> Receipt:
+    """Build the receipt of a decision from its question as it stands now."""
+    decision = approval.decision or {"type": "approve"}
+    by = approval.decided_by or ", ".join(approval.votes)
+    return Receipt(
+        approval.run_id,
+        accepted,
+        decision,
+        by,
+        approval.decided_at,
+        votes=approval.votes,
+        missing=approval.missing,
+        told=_told(approval, accepted=accepted),
+    )
+
+
+def _told(approval: Approval, *, accepted: bool) -> str:
+    name = f"approval {approval.id}"
+    if approval.decision is None:
+        counted = f"{len(approval.votes)} of {approval.needs['number']} have approved: {', '.join(approval.votes)}"
+        return f"{name}: {counted}" if accepted else f"{name}: you have approved it before; {counted}"
+    kind = approval.decision["type"]
+    at = "" if approval.decided_at is None else f" on {_when(approval.decided_at)}"
+    if kind == EXPIRE:
+        return f"{name} expired unanswered{at} and counts as rejected; nothing was changed"
+    if accepted:
+        return f"{name}: {_PAST.get(kind, kind)} by {approval.decided_by}"
+    return f"{name} was already {_PAST.get(kind, kind)} by {approval.decided_by}{at}; nothing was changed"
+
+
+def _when(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
 def run_of(row: RunRow) -> Run:
     """Return the public view of a ledger's row."""
     return Run(
@@ -126,6 +182,7 @@ def run_of(row: RunRow) -> Run:
         cost=Decimal(row.cost_nano) / NANO,
         created_at=row.created_at,
         updated_at=row.updated_at,
+        requester=row.requester,
     )
 
 

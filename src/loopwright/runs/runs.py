@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Self
 
 from loopwright.checkpoints import Approval, Checkpoints
 from loopwright.graphs import Agent
-from loopwright.state import Happened, NotHappened, PersonDecision, RunStatus
+from loopwright.state import Happened, NotHappened, Person, PersonDecision, RunStatus
 
 from .deciding import cancel, decide, resolve
 from .doors import AsyncDoor
@@ -29,7 +29,14 @@ class Runs:
     the ledger.
     """
 
-    def __init__(self, agent: Agent, checkpoints: Checkpoints, *, reference: str = "") -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        checkpoints: Checkpoints,
+        *,
+        reference: str = "",
+        on_reminder: Callable[[Approval], object] | None = None,
+    ) -> None:
         """Drive an agent over checkpoints.
 
         Args:
@@ -37,28 +44,31 @@ class Runs:
             checkpoints: Opened; `Runs` does not close it.
             reference: Where another process finds the agent (`package.module:name`); kept with each run, so that the
                 command line can resume it.
+            on_reminder: Called by `expire` and `recover` with each question that a rule's `remind_after` is due of:
+                once, however many workers there are; again if it raised. May be async; a plain one runs in a thread.
         """
-        self._driver = Driver(agent, checkpoints, AsyncDoor(), reference)
+        self._driver = Driver(agent, checkpoints, AsyncDoor(), reference, on_reminder)
         self._tasks: dict[str, asyncio.Task[RunResult]] = {}
 
-    async def start(self, message: str, *, thread_id: object, run_id: str = "") -> Run:
+    async def start(self, message: str, *, thread_id: object, run_id: str = "", requester: str = "") -> Run:
         """Start a run and drive it in the background; it stands in the ledger before this returns.
 
         Args:
             message: The task, in the user's words.
             thread_id: The conversation that it belongs to.
             run_id: Your own id for the run, such as a request's idempotency key: started twice, it is one run.
+            requester: For whom it runs: a rule's `not_requester` keeps them from deciding about it.
 
         Raises:
-            ConfigurationError: If the message is empty, or the thread id cannot be used.
+            ConfigurationError: If the message is empty, the thread id cannot be used, or a rule needs a requester.
         """
-        row = await self._driver.start(message, thread_id, run_id)
+        row = await self._driver.start(message, thread_id, run_id, requester)
         self._spawn(row.id)
         return run_of(row)
 
-    async def run(self, message: str, *, thread_id: object, run_id: str = "") -> RunResult:
+    async def run(self, message: str, *, thread_id: object, run_id: str = "", requester: str = "") -> RunResult:
         """Start a run, and wait until it pauses or ends."""
-        started = await self.start(message, thread_id=thread_id, run_id=run_id)
+        started = await self.start(message, thread_id=thread_id, run_id=run_id, requester=requester)
         return await self.wait(started.id)
 
     async def wait(self, run_id: str) -> RunResult:
@@ -69,9 +79,11 @@ class Runs:
         """
         return await asyncio.shield(self._spawn(run_id))
 
-    async def stream(self, message: str, *, thread_id: object, run_id: str = "") -> AsyncGenerator[Event]:
+    async def stream(
+        self, message: str, *, thread_id: object, run_id: str = "", requester: str = ""
+    ) -> AsyncGenerator[Event]:
         """Start a run, drive it here, and yield what happens; the last event holds the result."""
-        row = await self._driver.start(message, thread_id, run_id)
+        row = await self._driver.start(message, thread_id, run_id, requester)
         async with aclosing(self.follow(row.id)) as events:
             async for event in events:
                 yield event
@@ -100,20 +112,28 @@ class Runs:
         """Return what waits for a person, oldest first: of one run, or of all."""
         return await asyncio.to_thread(self._driver.ledger.approvals.list_open, run_id, limit)
 
-    async def decide(self, approval_id: str, decision: PersonDecision | Mapping[str, Any], *, by: str) -> Receipt:
+    async def decide(
+        self, approval_id: str, decision: PersonDecision | Mapping[str, Any], *, by: str | Person
+    ) -> Receipt:
         """Decide about a call; the first decision counts, and is stored before this returns.
 
-        May be called any number of times: a late one gets a receipt that is not accepted, and tells which one counts.
+        Where several people must approve, an approval counts as a vote until their number is reached. May be called any
+        number of times: a late one gets a receipt that is not accepted, and tells which one counts.
+
+        Args:
+            approval_id: Of the question.
+            decision: From `approve()`, `edit(…)`, `reject(…)` or `respond(…)`, or their JSON form.
+            by: Who decides. A text is a name without roles.
 
         Raises:
             ApprovalNotFound: If nothing was ever asked under that id.
-            InvalidDecision: If it is no decision, or cannot be taken here; the question stays open.
+            InvalidDecision: If it is no decision, cannot be taken here, or not by this person; the question stays open.
         """
         receipt = await decide(self._driver, approval_id, decision, by)
         self._spawn(receipt.run_id)
         return receipt
 
-    async def resolve(self, effect_id: str, outcome: Happened | NotHappened, *, by: str) -> Receipt:
+    async def resolve(self, effect_id: str, outcome: Happened | NotHappened, *, by: str | Person) -> Receipt:
         """Say whether an effect happened whose outcome is unknown.
 
         After `not_happened()` its call is screened and asked anew, under a new claim.
@@ -126,7 +146,7 @@ class Runs:
         self._spawn(receipt.run_id)
         return receipt
 
-    async def cancel(self, run_id: str, *, by: str) -> Receipt:
+    async def cancel(self, run_id: str, *, by: str | Person) -> Receipt:
         """End a run: its questions are withdrawn; no further model call, and no call with an effect, is begun.
 
         A tool call that has begun is not interrupted; its result is kept.
@@ -145,6 +165,14 @@ class Runs:
         is logged, and does not keep the others from it.
         """
         return await self._driver.recover(self.wait)
+
+    async def expire(self) -> Sequence[RunResult]:
+        """Reject what was not answered in time, carry those runs on, and send the reminders that are due.
+
+        A question whose time is up cannot be approved any more, with or without this; it is what makes the run go on.
+        Call it now and then; safe in many processes at once. Returns the runs that were carried on.
+        """
+        return await self._driver.expire(self.wait)
 
     async def drain(self) -> None:
         """Wait until nothing is driven here any more: every run has ended, or waits."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from loopwright.checkpoints import Approval, Checkpoints
 from loopwright.graphs import Agent
 from loopwright.nodes import run_through
-from loopwright.state import Happened, NotHappened, PersonDecision, RunStatus
+from loopwright.state import Happened, NotHappened, Person, PersonDecision, RunStatus
 
 from .deciding import cancel, decide, resolve
 from .doors import BlockingDoor
@@ -23,25 +23,32 @@ class SyncRuns:
     `wait`, `run`, `stream`, `follow` and `recover` do it. Safe to share between threads.
     """
 
-    def __init__(self, agent: Agent, checkpoints: Checkpoints, *, reference: str = "") -> None:
-        """Drive an agent over checkpoints; see `Runs`."""
-        self._driver = Driver(agent, checkpoints, BlockingDoor(), reference)
+    def __init__(
+        self,
+        agent: Agent,
+        checkpoints: Checkpoints,
+        *,
+        reference: str = "",
+        on_reminder: Callable[[Approval], object] | None = None,
+    ) -> None:
+        """Drive an agent over checkpoints; see `Runs`. The hook runs in the caller's thread, too."""
+        self._driver = Driver(agent, checkpoints, BlockingDoor(), reference, on_reminder)
 
-    def start(self, message: str, *, thread_id: object, run_id: str = "") -> Run:
+    def start(self, message: str, *, thread_id: object, run_id: str = "", requester: str = "") -> Run:
         """Note a run in the ledger; `wait` drives it. See `Runs.start`."""
-        return run_of(run_through(self._driver.start(message, thread_id, run_id)))
+        return run_of(run_through(self._driver.start(message, thread_id, run_id, requester)))
 
-    def run(self, message: str, *, thread_id: object, run_id: str = "") -> RunResult:
+    def run(self, message: str, *, thread_id: object, run_id: str = "", requester: str = "") -> RunResult:
         """Start a run, and drive it until it pauses or ends."""
-        return self.wait(self.start(message, thread_id=thread_id, run_id=run_id).id)
+        return self.wait(self.start(message, thread_id=thread_id, run_id=run_id, requester=requester).id)
 
     def wait(self, run_id: str) -> RunResult:
         """Drive a run that nobody drives until it pauses or ends; else wait for who does. See `Runs.wait`."""
         return run_through(self._driver.wait(run_id))
 
-    def stream(self, message: str, *, thread_id: object, run_id: str = "") -> Iterator[Event]:
+    def stream(self, message: str, *, thread_id: object, run_id: str = "", requester: str = "") -> Iterator[Event]:
         """Start a run, drive it, and yield what happens; the last event holds the result."""
-        yield from self.follow(self.start(message, thread_id=thread_id, run_id=run_id).id)
+        yield from self.follow(self.start(message, thread_id=thread_id, run_id=run_id, requester=requester).id)
 
     def follow(self, run_id: str) -> Iterator[Event]:
         """Drive a run that nobody drives, and yield what happens; of one that is driven elsewhere, only its end."""
@@ -60,21 +67,25 @@ class SyncRuns:
         """Return what waits for a person, oldest first: of one run, or of all."""
         return self._driver.ledger.approvals.list_open(run_id, limit)
 
-    def decide(self, approval_id: str, decision: PersonDecision | Mapping[str, Any], *, by: str) -> Receipt:
+    def decide(self, approval_id: str, decision: PersonDecision | Mapping[str, Any], *, by: str | Person) -> Receipt:
         """Decide about a call; the first decision counts. `wait` drives on. See `Runs.decide`."""
         return run_through(decide(self._driver, approval_id, decision, by))
 
-    def resolve(self, effect_id: str, outcome: Happened | NotHappened, *, by: str) -> Receipt:
+    def resolve(self, effect_id: str, outcome: Happened | NotHappened, *, by: str | Person) -> Receipt:
         """Say whether an effect happened whose outcome is unknown. `wait` drives on. See `Runs.resolve`."""
         return run_through(resolve(self._driver, effect_id, outcome, by))
 
-    def cancel(self, run_id: str, *, by: str) -> Receipt:
+    def cancel(self, run_id: str, *, by: str | Person) -> Receipt:
         """Ask for a run's end. `wait` carries it out, unless somebody drives the run. See `Runs.cancel`."""
         return run_through(cancel(self._driver, run_id, by))
 
     def recover(self) -> Sequence[RunResult]:
         """Carry on what crashed workers have left, one run after another. See `Runs.recover`."""
         return run_through(self._driver.recover(self._driver.wait))
+
+    def expire(self) -> Sequence[RunResult]:
+        """Reject what was not answered in time, carry those runs on, and send the reminders. See `Runs.expire`."""
+        return run_through(self._driver.expire(self._driver.wait))
 
 
 def _iterate(events: AsyncGenerator[Event]) -> Iterator[Event]:
