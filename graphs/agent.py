@@ -28,6 +28,7 @@ from loopwright.models import Price
 from loopwright.nodes import AgentSpec, Ledgers, Node, act, guard, observe, reason
 from loopwright.policy import Rule
 from loopwright.state import AgentInput, AgentState, Limits
+from loopwright.tools import Caps
 
 from .building import build_spec, change_spec, check_checkpoints
 from .calling import checked_config, is_resume, own_saver, refuse_empty_resume, thread_of
@@ -115,6 +116,8 @@ def create_agent(
     wrap_up: bool = False,
     checkpoints: Checkpoints | None = None,
     name: str = DEFAULT_NAME,
+    max_result_characters: int = 20_000,
+    max_turn_characters: int = 100_000,
     **unknown: Any,
 ) -> Agent:
     """Build an agent.
@@ -132,6 +135,9 @@ def create_agent(
         checkpoints: Binds saver and ledger for plain `invoke`. `Runs` brings its own, and LangGraph's server too: an
             agent exported for Studio has none.
         name: Shown in Studio and in traces.
+        max_result_characters: How much of one tool result the model is shown. The rest is kept with the message, and
+            the model can read on in it by the built-in `read_result`, which it is offered from then on.
+        max_turn_characters: The same for all results of one turn together; the long ones share it evenly.
         **unknown: Refused.
 
     Raises:
@@ -148,6 +154,7 @@ def create_agent(
         wrap_up=wrap_up,
         name=name,
         unknown=unknown,
+        caps=Caps(max_result_characters, max_turn_characters),
     )
     return compile_agent(spec, checkpoints)
 

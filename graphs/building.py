@@ -17,7 +17,7 @@ from loopwright.models import Price, Pricer, estimate_tools, known_price, model_
 from loopwright.nodes import AgentSpec
 from loopwright.policy import Rule, check_rules
 from loopwright.state import Limits
-from loopwright.tools import Contract, contract_of
+from loopwright.tools import READ_RESULT, Caps, Contract, Tool, build_reader, contract_of
 
 LEAST_TO_WRAP_UP = 2
 """Steps: one to find something out, and one to say it."""
@@ -34,6 +34,7 @@ def build_spec(
     wrap_up: bool,
     name: str,
     unknown: Mapping[str, Any],
+    caps: Caps,
 ) -> AgentSpec:
     """Return the frozen specification.
 
@@ -51,6 +52,7 @@ def build_spec(
     offered = [_tool(item) for item in _listed("tools", tools, "tools, such as tools=[lookup_order]")]
     rules = _listed("permissions", permissions, "rules, such as permissions=[ask('effect:write')]")
     contracts = _contracts(offered)
+    reader = _reader(contracts, caps)
     _check_limits(limits, contracts)
     opened = open_model(model)
     return AgentSpec(
@@ -58,15 +60,25 @@ def build_spec(
         model=opened,
         model_name=model_name(opened),
         bound=_bound(opened, offered),
+        reading=_bound(opened, [*offered, reader]),
         offered=tuple(offered),
         tools_tokens=estimate_tools(offered),
-        tools=contracts,
+        tools={**contracts, reader.name: reader.contract},
         rules=check_rules(rules, contracts),
         limits=limits,
         system_prompt=system_prompt,
         price=_pricer(opened, price, limits),
         wrap_up=wrap_up,
+        caps=caps,
     )
+
+
+def _reader(contracts: Mapping[str, Contract], caps: Caps) -> Tool:
+    """Build the tool that reads on in a shortened result; its name is taken."""
+    if READ_RESULT in contracts:
+        text = f"{READ_RESULT!r} is built in, and reads on in results that were shortened; rename your tool"
+        raise DuplicateTool(text, tool=READ_RESULT)
+    return build_reader(caps, untrusted=any(contract.untrusted for contract in contracts.values()))
 
 
 def change_spec(spec: AgentSpec, *, model: str | BaseChatModel | None, limits: Limits) -> AgentSpec:
@@ -85,6 +97,7 @@ def change_spec(spec: AgentSpec, *, model: str | BaseChatModel | None, limits: L
         model=opened,
         model_name=model_name(opened),
         bound=_bound(opened, spec.offered),
+        reading=_bound(opened, [*spec.offered, _reader({}, spec.caps)]),
         limits=limits,
         price=_pricer(opened, None, limits),
     )

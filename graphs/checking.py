@@ -51,7 +51,7 @@ def check(agent: Agent) -> CheckReport:
         ("Is each step visible?", "One trail record a call in RunResult.trail; decisions and effects in the log."),
         ("What does it cost?", _cost(spec)),
     )
-    findings = tuple(found for contract in spec.tools.values() for found in _lint(contract))
+    findings = tuple(found for tool in spec.offered for found in _lint(spec.tools[tool.name]))
     return CheckReport(spec.name, answers, findings)
 
 

@@ -14,7 +14,7 @@ from loopwright.checkpoints import Claim, ClaimRequest, ClaimStatus, EffectRow, 
 from loopwright.crash import CrashPoint, reached
 from loopwright.policy import seconds_left
 from loopwright.state import Call, Happened, NotHappened, Outcome, Result, UsageRecord
-from loopwright.tools import Contract, Effect, EffectKind, NotDone, OutOfTime, safe_str, to_text
+from loopwright.tools import Contract, Effect, EffectKind, NotDone, OutOfTime, Output, safe_str, to_output, to_text
 
 from .claims import claim_of, claim_on_branch, place_of_call
 from .port import Port
@@ -49,6 +49,8 @@ class _Came:
     outcome: Outcome
     text: str
     effect: str = ""
+    output: Output | None = None
+    """What the tool returned; None where it was not this call that brought it."""
 
 
 async def act(task: ActTask, port: Port) -> dict[str, Any]:
@@ -59,7 +61,18 @@ async def act(task: ActTask, port: Port) -> dict[str, Any]:
     result = Result(
         call_id=task["call"]["id"], outcome=came.outcome, text=came.text, began=began, seconds=round(port.elapsed(), 6)
     )
-    return {"results": [{**result, "effect": came.effect} if came.effect else result]}
+    if came.effect:
+        result["effect"] = came.effect
+    if came.output is not None:
+        result = _with_parts(result, came.output)
+    return {"results": [result]}
+
+
+def _with_parts(result: Result, output: Output) -> Result:
+    """Add what is no text: blocks and artifact."""
+    if output.blocks:
+        result = {**result, "blocks": [*output.blocks]}
+    return result if output.artifact is None else {**result, "artifact": output.artifact}
 
 
 async def _come(contract: Contract | None, task: ActTask, port: Port) -> _Came:
@@ -94,14 +107,24 @@ def _where(task: ActTask, port: Port) -> _Where:
 
 async def _read(contract: Contract, task: ActTask, port: Port) -> _Came:
     where = _where(task, port)
-    effect = Effect(key=place_of_call(task["call"], **where), run_id=task["run_id"], thread_id=port.place.thread_id)
+    effect = Effect(
+        key=place_of_call(task["call"], **where),
+        run_id=task["run_id"],
+        thread_id=port.place.thread_id,
+        around=port.around(task["call"]["id"], contract.name),
+    )
     try:
-        value = await port.tool(contract, task["call"]["args"], effect, _seconds(contract, task, port))
-        return _Came(Outcome.DONE, to_text(value))
+        output = await _output(contract, task, effect, port)
+        return _Came(Outcome.DONE, output.text, output=output)
     except GraphBubbleUp:
         raise
     except Exception as error:  # noqa: BLE001 -- whatever a tool raises, the model reads it
         return _Came(Outcome.ERROR, _error(safe_str(error)))
+
+
+async def _output(contract: Contract, task: ActTask, effect: Effect, port: Port) -> Output:
+    value = await port.tool(contract, task["call"]["args"], effect, _seconds(contract, task, port))
+    return to_output(value, call_id=task["call"]["id"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +194,9 @@ def _stored(row: EffectRow, work: _Work) -> str:
     return f"already done on {when} {where}: {row.result}"
 
 
-def _handle(row: EffectRow) -> Effect:
-    return Effect(key=row.key, id=row.id, run_id=row.run_id, thread_id=row.thread_id)
+def _handle(row: EffectRow, work: _Work) -> Effect:
+    around = work.port.around(work.task["call"]["id"], work.contract.name)
+    return Effect(key=row.key, id=row.id, run_id=row.run_id, thread_id=row.thread_id, around=around)
 
 
 async def _run(row: EffectRow, work: _Work) -> _Came:
@@ -181,8 +205,7 @@ async def _run(row: EffectRow, work: _Work) -> _Came:
     reached(CrashPoint.AFTER_CLAIM)
     try:
         with ledger.heart.keep(lambda: ledger.effects.renew(row)):
-            seconds = _seconds(work.contract, work.task, port)
-            text = to_text(await port.tool(work.contract, work.args, _handle(row), seconds))
+            output = await _output(work.contract, work.task, _handle(row, work), port)
     except GraphBubbleUp:
         await port.ask(ledger, ledger.effects.release, row)
         raise
@@ -194,9 +217,9 @@ async def _run(row: EffectRow, work: _Work) -> _Came:
         await port.ask(ledger, ledger.effects.settle, row, EffectStatus.UNKNOWN, None)
         raise
     reached(CrashPoint.AFTER_EFFECT)
-    came = await _settle(row, EffectStatus.DONE, text, work)
+    came = await _settle(row, EffectStatus.DONE, output.text, work)
     reached(CrashPoint.AFTER_SETTLE)
-    return came
+    return replace(came, output=output) if came.text == output.text else came
 
 
 async def _settle(row: EffectRow, status: EffectStatus, text: str, work: _Work) -> _Came:
@@ -252,7 +275,7 @@ async def _verified(row: EffectRow, work: _Work) -> Happened | NotHappened | Non
     if verify is None:
         return None
     try:
-        found: object = await work.port.within(work.contract.timeout, lambda: verify(_handle(row), work.args))
+        found: object = await work.port.within(work.contract.timeout, lambda: verify(_handle(row, work), work.args))
     except Exception:  # noqa: BLE001 -- then a person is asked
         return None
     return found if isinstance(found, Happened | NotHappened) else None

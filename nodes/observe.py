@@ -37,7 +37,7 @@ from loopwright.state import (
     storable,
     storable_data,
 )
-from loopwright.tools import mark_untrusted
+from loopwright.tools import FULL_TEXT, Shown, mark_untrusted, reader_id, shares, show
 
 from .claims import claim_of
 from .port import Port
@@ -263,34 +263,56 @@ def _handed_over(turn: Iterable[Call], port: Port) -> str:
     for call in turn:
         contract = port.spec.tools.get(call["name"])
         if contract and contract.hands_over and _outcome(call) == Outcome.DONE:
-            return _text(call)
+            return show(_text(call), port.spec.caps.result, "").text
     return ""
 
 
 def _told(turn: list[Call], state: AgentState, port: Port) -> dict[str, Any]:
     """Return the turn as tool messages, in call order, and as trail entries."""
     step = state["usage"]["steps"]
-    messages = [_message(call, state["run"]["id"], step, port) for call in turn]
+    fitting = zip(turn, shares([len(_text(call)) for call in turn], port.spec.caps), strict=True)
+    messages = [_message(call, share, state["run"]["id"], step, port) for call, share in fitting]
     return {"messages": messages, "trail": [_entry(call, state["run"]["id"], step) for call in turn]}
 
 
-def _message(call: Call, run_id: str, step: int, port: Port) -> ToolMessage:
-    contract, text = port.spec.tools.get(call["name"]), _text(call)
-    outcome = _outcome(call)
-    if contract and contract.untrusted and outcome in (Outcome.DONE, Outcome.ERROR):
-        text = mark_untrusted(text, call["name"])
+def _message(call: Call, share: int, run_id: str, step: int, port: Port) -> ToolMessage:
+    contract, outcome = port.spec.tools.get(call["name"]), _outcome(call)
+    name = f"tool-{run_id}-{step}-{call['ordinal']}"
+    shown = show(_text(call), share, reader_id(name))
+    is_foreign = contract is not None and contract.untrusted and outcome in (Outcome.DONE, Outcome.ERROR)
     return ToolMessage(
-        text,
+        _content(call, shown, call["name"] if is_foreign else ""),
+        artifact=_artifact(call, shown),
         tool_call_id=call["id"],
         name=call["name"] or "unknown",
-        id=f"tool-{run_id}-{step}-{call['ordinal']}",
+        id=name,
         status="success" if outcome in (Outcome.DONE, Outcome.ANSWERED) else "error",
         additional_kwargs={"executed": False} if outcome in _NEVER_BEGUN else {},
     )
 
 
+def _content(call: Call, shown: Shown, source: str) -> Any:
+    """Return the message's content; text from a source that is not trusted is marked.
+
+    Blocks are shown as they are while their texts fit; else what is left is text.
+    """
+    result = call.get("result")
+    blocks = result.get("blocks") if result else None
+    if blocks and not shown.notice:
+        marked = [{**one, "text": mark_untrusted(one["text"], source)} if "text" in one else one for one in blocks]
+        return marked if source else blocks
+    return (mark_untrusted(shown.text, source) if source else shown.text) + shown.notice
+
+
+def _artifact(call: Call, shown: Shown) -> Any:
+    """Return what is kept beside the content: the tool's own artifact, and the whole of a text that was shortened."""
+    result = call.get("result")
+    own = result.get("artifact") if result else None
+    return {"type": FULL_TEXT, "text": _text(call), "artifact": own} if shown.notice else own
+
+
 def _text(call: Call) -> str:
-    """Return what the model reads about a call."""
+    """Return what there is to say about a call; of a result the whole text."""
     result = call.get("result")
     if result:
         return result["text"]

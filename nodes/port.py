@@ -12,11 +12,12 @@ from typing import Any, ParamSpec, TypeVar
 
 from langchain_core.messages import AnyMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph._internal._constants import CONFIG_KEY_CHECKPOINTER
+from langgraph._internal._constants import CONFIG_KEY_CHECKPOINTER, CONFIG_KEY_READ
+from langgraph.types import StreamWriter
 
 from loopwright.checkpoints import FORK_KEY, Ledger
-from loopwright.state import to_plain
-from loopwright.tools import Contract, Effect, acall_within, await_within, call_within
+from loopwright.state import excerpt, storable, to_plain
+from loopwright.tools import Contract, Effect, Surroundings, acall_within, await_within, call_within
 
 from .ledgers import Ledgers
 from .spec import AgentSpec
@@ -71,19 +72,51 @@ def place_of(config: RunnableConfig) -> Place:
     )
 
 
+PROGRESS = "tool_progress"
+"""The `type` of what a tool says of itself while it runs, on LangGraph's `custom` stream."""
+
+
+def progress_of(call_id: str, tool: str, text: str) -> dict[str, str]:
+    """Return how far a call has come, as it is streamed."""
+    return {"type": PROGRESS, "call_id": call_id, "tool": tool, "text": excerpt(storable(str(text)))}
+
+
+def _unheard(_said: Any) -> None:
+    """Nobody listens."""
+
+
 class Port(ABC):
     """What a node may do to the world outside the state."""
 
-    def __init__(self, spec: AgentSpec, ledgers: Ledgers, place: Place) -> None:
+    def __init__(self, spec: AgentSpec, ledgers: Ledgers, config: RunnableConfig) -> None:
         """Bind the port to one execution of one node."""
         self.spec = spec
-        self.place = place
+        self.place = place_of(config)
+        self._config = config
         self._ledgers = ledgers
         self._started = time.monotonic()
 
     def now(self) -> float:
         """Return seconds since the epoch."""
         return self._ledgers.now()
+
+    def around(self, call_id: str, tool: str) -> Surroundings:
+        """Return what a tool can reach besides its arguments, for one call."""
+        given: dict[str, Any] = self._config.get("configurable") or {}
+        runtime = given.get("__pregel_runtime")
+        read: Callable[[list[str]], dict[str, Any]] | None = given.get(CONFIG_KEY_READ)
+        write: StreamWriter = getattr(runtime, "stream_writer", None) or _unheard
+        channels = [*self.spec.channels]
+        return Surroundings(
+            call_id=call_id,
+            read=(lambda: read(channels)) if read else dict,
+            config=self._config,
+            context=getattr(runtime, "context", None),
+            store=getattr(runtime, "store", None),
+            write=write,
+            report=lambda text: write(progress_of(call_id, tool, text)),
+            tools=self.spec.offered,
+        )
 
     def elapsed(self) -> float:
         """Return the active seconds of this execution so far."""
@@ -102,8 +135,8 @@ class Port(ABC):
             return function(*args, **kwargs)
         return await self.blocking(function, *args, **kwargs)
 
-    def _model(self, *, tools: bool) -> Runnable[Any, BaseMessage]:
-        return self.spec.bound if tools else self.spec.model
+    def _model(self, messages: Sequence[AnyMessage], *, tools: bool) -> Runnable[Any, BaseMessage]:
+        return self.spec.bound_for(messages) if tools else self.spec.model
 
     @abstractmethod
     async def blocking(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -152,8 +185,8 @@ class BlockingPort(Port):
     ) -> BaseMessage:
         """Call the model, in a thread where time is bounded."""
         if seconds is None:
-            return self._model(tools=tools).invoke(list(messages), **options)
-        return call_within(seconds, lambda: self._model(tools=tools).invoke(list(messages), **options))
+            return self._model(messages, tools=tools).invoke(list(messages), **options)
+        return call_within(seconds, lambda: self._model(messages, tools=tools).invoke(list(messages), **options))
 
     async def tool(self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float) -> Any:
         """Call the tool in a thread."""
@@ -185,8 +218,10 @@ class AsyncPort(Port):
     ) -> BaseMessage:
         """Await the model."""
         if seconds is None:
-            return await self._model(tools=tools).ainvoke(list(messages), **options)
-        return await await_within(seconds, lambda: self._model(tools=tools).ainvoke(list(messages), **options))
+            return await self._model(messages, tools=tools).ainvoke(list(messages), **options)
+        return await await_within(
+            seconds, lambda: self._model(messages, tools=tools).ainvoke(list(messages), **options)
+        )
 
     async def tool(self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float) -> Any:
         """Await the tool, or call a blocking one in a thread."""
@@ -219,11 +254,11 @@ class Node(Runnable[Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002, ARG002 -- LangChain's signature
         """Drive the step through, blocking."""
-        return to_plain(run_through(self._step(input, BlockingPort(self._spec, self._ledgers, place_of(config or {})))))
+        return to_plain(run_through(self._step(input, BlockingPort(self._spec, self._ledgers, config or {}))))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002, ARG002 -- LangChain's signature
         """Await the step."""
-        return to_plain(await self._step(input, AsyncPort(self._spec, self._ledgers, place_of(config or {}))))
+        return to_plain(await self._step(input, AsyncPort(self._spec, self._ledgers, config or {})))
 
 
 def run_through(step: Awaitable[T]) -> T:

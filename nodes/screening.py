@@ -32,7 +32,7 @@ def screen_call(call: Call, state: AgentState, spec: AgentSpec) -> Call:
     """Return the call with its verdict."""
     contract = spec.tools.get(call["name"])
     if contract is None:
-        known = ", ".join(spec.tools) or "none"
+        known = ", ".join(tool.name for tool in spec.offered) or "none"
         return _invalid(call, f"there is no tool {call['name']!r}; the tools are: {known}")
     try:
         args = contract.canonical_args(call["args"])

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AnyMessage, BaseMessage
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 
 from loopwright.models import Pricer
 from loopwright.policy import Bounds, Rule, bounds_of
 from loopwright.state import Limits, Purpose, RunRecord, ThreadRecord
-from loopwright.tools import Contract
+from loopwright.tools import Caps, Contract, full_text
 
 
 @dataclass(frozen=True)
@@ -26,20 +26,31 @@ class AgentSpec:
     model_name: str
     bound: Runnable[Any, BaseMessage]
     """The model with the tools' schemas."""
+    reading: Runnable[Any, BaseMessage]
+    """The same, with the built-in tool that reads on in a shortened result."""
     offered: tuple[BaseTool, ...]
     """The tools as they were given: what another model is bound to when it takes this one's place."""
     tools_tokens: int
     """Input tokens of the tools' schemas, estimated."""
     tools: Mapping[str, Contract]
+    """By name; the built-in ones too."""
     rules: tuple[Rule, ...]
     limits: Limits
     system_prompt: str
     price: Pricer | None
     """None: the model has no known price, and costs are not counted."""
+    caps: Caps
+    """How much of its results a turn shows the model."""
     wrap_up: bool = False
     """Whether a run that meets a limit may say in one last call what it found."""
+    channels: tuple[str, ...] = ("messages", "run", "usage", "thread", "trail")
+    """What a tool can read of the state."""
 
     def bounds(self, run: RunRecord, thread: ThreadRecord) -> Bounds:
         """Return what bounds a run here and now; its last words are left out until they are due."""
         keeps = self.wrap_up and run.get("purpose") != Purpose.WRAP_UP
         return bounds_of(self.limits, run, thread, keeps_last_words=keeps)
+
+    def bound_for(self, messages: Sequence[AnyMessage]) -> Runnable[Any, BaseMessage]:
+        """Return the model with the tools that this transcript gives a use for."""
+        return self.reading if any(full_text(message) is not None for message in messages) else self.bound

@@ -71,7 +71,11 @@ class Result(TypedDict):
     outcome: str
     """An `Outcome`."""
     text: str
-    """The observation, unmarked."""
+    """The observation: whole, unmarked."""
+    blocks: NotRequired[list[dict[str, Any]]]
+    """Content blocks, where the tool returned more than text; `text` stands for them elsewhere."""
+    artifact: NotRequired[Any]
+    """What the tool returned for programs: plain data."""
     effect: NotRequired[str]
     """The id of the effect, where its outcome is unknown."""
     began: float

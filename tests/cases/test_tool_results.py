@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any
 
 import pytest
+from langchain_core.documents import Document
 from pydantic import BaseModel
 from tests.world.doors import Desk
 
@@ -64,7 +65,14 @@ RESULTS: list[tuple[Any, str]] = [
     (True, "true"),
     (1.5, "1.5"),
     (float("nan"), "NaN"),
-    (b"\xff", "_w=="),
+    (b"\xff", "base64:/w=="),
+    (b"plain", "plain"),
+    (
+        [Document("a page", metadata={"n": 1})],
+        '[{"id": null, "metadata": {"n": 1}, "page_content": "a page", "type": "Document"}]',
+    ),
+    ([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}], "one\ntwo"),
+    ([{"type": "file", "name": "a.txt"}], '[{"type": "file", "name": "a.txt"}]'),
     (dt.timedelta(seconds=90), "PT1M30S"),
 ]
 

@@ -83,7 +83,7 @@ def test_tools_and_rules_may_come_from_a_generator() -> None:
     given: Any = (item for item in [PAY])
     rules: Any = (rule for rule in [deny("pay")])
     spec = create_agent(MODEL, given, permissions=rules).spec
-    assert ((PAY,), ["pay"], (deny("pay"),)) == (spec.offered, [*spec.tools], spec.rules)
+    assert ((PAY,), ["pay", "read_result"], (deny("pay"),)) == (spec.offered, [*spec.tools], spec.rules)
 
 
 def test_checkpoints_are_opened_ones() -> None:

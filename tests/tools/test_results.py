@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from decimal import Decimal
+from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.tools import ToolException
+from langgraph.types import Command
 
-from loopwright.tools import EMPTY, NOTHING, mark_untrusted, safe_str, to_text
+from loopwright.tools import EMPTY, MAX_KEPT, NOTHING, mark_untrusted, safe_str, to_output, to_text
 
 
 class Rude(Exception):
@@ -34,18 +40,72 @@ def test_what_has_no_text_gets_one(value: object) -> None:
     assert "has no text" in to_text(value)
 
 
-def test_a_cycle_gets_one() -> None:
-    """Something that holds itself cannot be written out."""
-    cycle: list[object] = []
-    cycle.append(cycle)
-    assert "has no text" in to_text(cycle)
+def test_what_has_no_text_spares_its_neighbours() -> None:
+    """One item that cannot be written out takes no other with it."""
+    assert '["a", "(a Shy that has no text)"]' == to_text(["a", Shy()])
 
 
-def test_long_texts_are_cut_and_say_so() -> None:
-    """The model learns how much it does not see."""
-    text = to_text("x" * 30_000)
-    assert text.endswith("… shortened: 10000 more characters were left out")
-    assert len(text) < 20_100
+def test_a_cycle_is_cut_where_it_closes() -> None:
+    """Something that holds itself cannot be written out for ever; something that is there twice can."""
+    cycle: list[object] = ["a"]
+    cycle.append({"again": cycle})
+    assert '["a", {"again": "(the list itself)"}]' == to_text(cycle)
+    twice = ["x"]
+    assert '[["x"], ["x"]]' == to_text([twice, twice])
+
+
+def test_what_has_no_bottom_or_end_is_cut() -> None:
+    """The tool has returned: nothing may hold up the run, or fail, any more."""
+    deep: list[object] = []
+    for _ in range(5000):
+        deep = [deep]
+    assert "(nested too deep)" in to_text(deep)
+    assert "(only the first 10000 items)" in to_text({"rows": itertools.count()})
+    assert to_text("x" * (MAX_KEPT + 5)).endswith("… 5 more characters were dropped")
+    assert "has no text" in to_text(10**5000)
+
+
+def test_a_group_of_errors_tells_of_its_members() -> None:
+    """Its own text says only how many there were."""
+    group = ExceptionGroup("two failed", [ValueError("a"), ExceptionGroup("inner", [Rude()])])
+    assert "ValueError: a; ExceptionGroup: inner (1 sub-exception); Rude: Rude" in safe_str(group)
+
+
+PICTURE = {"type": "image", "base64": "aGVsbG8=", "mime_type": "image/png"}
+
+
+def test_pictures_stay_blocks() -> None:
+    """Between texts; an empty text block, which providers refuse, is left out."""
+    output = to_output([{"type": "text", "text": "a map"}, {"type": "text", "text": ""}, PICTURE])
+    assert ("a map\n(image)", ({"type": "text", "text": "a map"}, PICTURE)) == (output.text, output.blocks)
+
+
+@pytest.mark.parametrize(
+    ("command", "refused"),
+    [
+        (Command(goto="reason"), "goto"),
+        (Command(update={"usage": {}}), "may not update usage"),
+        (Command(update={"messages": [HumanMessage("hello")]}), "only the one that answers"),
+        (Command(update=["a"]), "mapping"),
+    ],
+)
+def test_a_command_that_is_refused(command: Command[Any], refused: str) -> None:
+    """It could lead the run around its guard."""
+    assert refused in to_output(command, call_id="c", channels=("basket",)).refused
+
+
+def test_a_command_that_is_taken() -> None:
+    """It may write the user's channels, and bring the message that answers its call."""
+    update = {"basket": [Decimal("1.10")], "messages": [ToolMessage("put in", tool_call_id="c", artifact=[1])]}
+    output = to_output(Command(update=update), call_id="c", channels=("basket",))
+    assert ("put in", [1], {"basket": ["1.10"]}, "") == (output.text, output.artifact, output.update, output.refused)
+    assert "updated basket" == to_output(Command(update={"basket": 1}), channels=("basket",)).text
+
+
+def test_a_message_with_an_error_did_nothing() -> None:
+    """LangChain's tools can hand their `ToolException` over as a message."""
+    with pytest.raises(ToolException, match="sold out"):
+        to_output(ToolMessage("sold out", tool_call_id="c", status="error"))
 
 
 def test_an_error_has_a_text() -> None:

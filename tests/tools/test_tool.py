@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from typing import Annotated, Any, Optional
 
 import pytest
+from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as langchain_tool
 from pydantic import BaseModel, BeforeValidator, Field, SecretStr, ValidationError
 
 from loopwright import Effect, annotate, tool
 from loopwright.errors import ConfigurationError
-from loopwright.tools import EffectKind, OutOfTime, UnfitArguments, await_within, contract_of
+from loopwright.tools import EffectKind, OutOfTime, UnfitArguments, await_within, contract_of, to_output
 
 
 @tool(effect="write", key="pay:{order_id}")
@@ -297,7 +298,7 @@ def test_an_async_function() -> None:
 
 
 def test_any_langchain_tool_can_be_annotated() -> None:
-    """It gets a contract, keeps its schema, and hands out its content."""
+    """It gets a contract, keeps its schema, and hands out content and artifact."""
 
     @langchain_tool(response_format="content_and_artifact")
     def search(query: str) -> tuple[str, list[int]]:
@@ -307,19 +308,48 @@ def test_any_langchain_tool_can_be_annotated() -> None:
     annotated = annotate(search, effect="read", untrusted=True)
     contract = contract_of(annotated)
     assert (annotated.name, contract.effect, contract.untrusted) == ("search", EffectKind.READ, True)
-    assert contract.run({"query": "x"}, Effect(key="call-1")) == "found x"
+    output = to_output(contract.run({"query": "x"}, Effect(key="call-1")))
+    assert ("found x", [1, 2]) == (output.text, output.artifact)
+    assert "found x" == annotated.invoke({"query": "x"})
 
 
-def test_a_tool_with_a_json_schema_is_refused() -> None:
-    """There is nothing to validate its arguments with."""
+def described_tool(schema: dict[str, Any]) -> BaseTool:
+    """Build a tool that describes its arguments as those of other languages do."""
 
-    @langchain_tool(args_schema={"type": "object", "properties": {}, "description": "Search."})
-    def search() -> str:
+    @langchain_tool(args_schema=schema)
+    def search(**given: Any) -> str:
         """Search the catalogue."""
-        return ""
+        return str(given)
 
-    with pytest.raises(ConfigurationError, match="pydantic model"):
-        annotate(search)
+    return search
+
+
+def test_a_tool_with_a_json_schema() -> None:
+    """Its arguments are checked by that schema; what is left out stays out, and a name it does not know is refused."""
+    parts = {"query": {"type": "string"}, "schema": {"type": "integer", "minimum": 1}, "top": {"default": 5}}
+    given = {"type": "object", "properties": parts, "required": ["query"], "description": "Search."}
+    contract = contract_of(annotate(described_tool(given), effect="read", key=""))
+    assert {"query": "x", "top": 5} == contract.canonical_args({"query": "x"})
+    assert {"query": "x", "schema": 2, "top": 5} == contract.canonical_args({"query": "x", "schema": 2})
+    assert parts == contract.schema.model_json_schema()["properties"]
+    assert "{'query': 'x'}" == to_output(contract.run({"query": "x"}, Effect())).text
+    for wrong in ({}, {"query": 1}, {"query": "x", "schema": 0}, {"query": "x", "other": 1}):
+        with pytest.raises(ValidationError):
+            contract.canonical_args(wrong)
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"type": "object", "properties": {"model_dump": {}}, "description": "S."}, "rename the parameter"),
+        ({"type": "string", "description": "S."}, "no object"),
+        ({"type": "object", "properties": {"a": {"type": 3}}, "description": "S."}, "no valid JSON schema"),
+    ],
+)
+def test_a_json_schema_that_cannot_be_used(schema: dict[str, Any], said: str) -> None:
+    """It fails when the agent is built, not when the tool is called."""
+    with pytest.raises(ConfigurationError, match=said):
+        annotate(described_tool(schema))
 
 
 def optional(order_id: str, handle: Effect | None = None) -> str:

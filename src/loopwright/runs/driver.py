@@ -281,7 +281,7 @@ class Driver:
 def _default_reference(agent: Agent) -> str:
     """Name an agent that nobody gave a reference; one without a name of its own by its tools as well."""
     name = agent.spec.name
-    return name if name != DEFAULT_NAME else f"{name}({', '.join(sorted(agent.spec.tools))})"
+    return name if name != DEFAULT_NAME else f"{name}({', '.join(sorted(tool.name for tool in agent.spec.offered))})"
 
 
 def _checked_message(message: object) -> str:

@@ -8,18 +8,28 @@ from .calculator import NotCalculable, calculate, calculator
 from .contract import Contract, Effect, EffectKind, UnfitArguments, Verify, check_contract
 from .deadline import OutOfTime, acall_within, await_within, call_within
 from .options import ToolOptions
-from .results import EMPTY, NOTHING, mark_untrusted, safe_str, to_text
+from .reading import build_reader
+from .results import EMPTY, MAX_KEPT, NOTHING, Output, mark_untrusted, safe_str, to_output, to_text
+from .shortening import FULL_TEXT, READ_RESULT, Caps, Shown, full_text, reader_id, shares, show
+from .surroundings import Surroundings
 from .tool import Tool, annotate, contract_of, tool
 
 __all__ = [
     "EMPTY",
+    "FULL_TEXT",
+    "MAX_KEPT",
     "NOTHING",
+    "READ_RESULT",
+    "Caps",
     "Contract",
     "Effect",
     "EffectKind",
     "NotCalculable",
     "NotDone",
     "OutOfTime",
+    "Output",
+    "Shown",
+    "Surroundings",
     "Tool",
     "ToolOptions",
     "UnfitArguments",
@@ -27,13 +37,19 @@ __all__ = [
     "acall_within",
     "annotate",
     "await_within",
+    "build_reader",
     "calculate",
     "calculator",
     "call_within",
     "check_contract",
     "contract_of",
+    "full_text",
     "mark_untrusted",
+    "reader_id",
     "safe_str",
+    "shares",
+    "show",
+    "to_output",
     "to_text",
     "tool",
 ]

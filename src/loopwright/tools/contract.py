@@ -12,12 +12,13 @@ from enum import StrEnum
 from string import Formatter
 from typing import Any, get_args
 
-from pydantic import BaseModel, PydanticUserError, ValidationError
+from pydantic import BaseModel, InstanceOf, PydanticUserError, ValidationError
 
 from loopwright.errors import ConfigurationError
 from loopwright.state import Happened, NotHappened, is_span
 
 from .nested import decode_nested
+from .surroundings import Surroundings
 
 
 class EffectKind(StrEnum):
@@ -44,6 +45,15 @@ class Effect:
     """Names the effect in the ledger; `Runs.resolve` takes it."""
     run_id: str = ""
     thread_id: str = ""
+    around: InstanceOf[Surroundings] = field(default_factory=Surroundings, repr=False, compare=False)
+    """For loopwright's own use: what else the tool can reach."""
+
+    def progress(self, text: str) -> None:
+        """Tell whoever follows the run how far the call has come: `effect.progress("3 of 10")`.
+
+        Nothing of it is stored, and the model does not read it. May be called from any thread, at any time.
+        """
+        self.around.report(text)
 
 
 def mentions_effect(hint: Any) -> bool:
@@ -84,6 +94,8 @@ class Contract:
     verify: Verify | None = None
     hands_over: bool = False
     """Whether a person takes over once it has succeeded: the run then ends `escalated`."""
+    reports: bool = False
+    """Whether its body can tell how far it is: then whoever follows a run listens."""
 
     @property
     def is_read(self) -> bool:

@@ -1,66 +1,216 @@
-"""Anything that a tool returns becomes text."""
+"""Anything that a tool returns becomes text, or content blocks that providers take."""
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import itertools
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self, cast
 
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import ToolException
+from langgraph.types import Command
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from loopwright.state import storable
+from loopwright.errors import ToolError
+from loopwright.state import storable, storable_data
 
 NOTHING = "(no result)"
 """What the model reads when a tool returned None."""
 EMPTY = "(empty text)"
 """What the model reads when a tool returned an empty string: some providers refuse empty content."""
-MAX_CHARACTERS = 20_000
-"""An observation longer than this is cut, and says so."""
+MAX_KEPT = 1_000_000
+"""Characters of a result that are kept at all; what comes after them is dropped, and the text says so."""
+MAX_ITEMS = 10_000
+"""Items that are read of a list or an iterator within a result: it could have no end."""
+MAX_DEPTH = 60
+"""Containers within containers."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WithArtifact:
+    """What a tool with `response_format="content_and_artifact"` returned."""
+
+    content: Any
+    artifact: Any
+
+    @classmethod
+    def of(cls, name: str, result: object) -> Self:
+        """Take the pair that the tool returned.
+
+        Raises:
+            ToolError: If it is none.
+        """
+        pair = cast("Sequence[Any]", result) if isinstance(result, tuple) else ()
+        if len(pair) != 2:  # noqa: PLR2004 -- a pair
+            text = f"{name} is declared to return content and artifact as a tuple, and returned something else"
+            raise ToolError(text, tool=name)
+        return cls(pair[0], pair[1])
+
+
+def unpacked(result: Any) -> Any:
+    """Return what LangChain expects of a tool that is called by itself."""
+    if isinstance(result, WithArtifact):
+        return result.content, result.artifact
+    return result.content if isinstance(result, ToolMessage) else result
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Output:
+    """What a tool returned, as it can be stored."""
+
+    text: str
+    """Never empty. Stands for the blocks too, where only text can be kept."""
+    blocks: tuple[dict[str, Any], ...] = ()
+    """Content blocks, where there is more than text among them."""
+    artifact: Any = None
+    """For programs; plain data."""
+    update: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
+    """What a `Command` writes into channels of the state."""
+    refused: str = ""
+    """Why a `Command` could not be carried out; the rest of it is not either."""
+
+
+def to_output(value: object, *, call_id: str = "", channels: Sequence[str] = ()) -> Output:
+    """Return what becomes of a tool's result.
+
+    Args:
+        value: Anything. LangChain's `ToolMessage` brings content and artifact, its `Command` updates of the state.
+        call_id: Of the call that is answered: a `Command` may bring its tool message.
+        channels: Those of the state that a `Command` may update.
+
+    Raises:
+        ToolException: If the tool handed its error over as a message: nothing was done.
+    """
+    if isinstance(value, Command):
+        return _commanded(value, call_id, channels)  # pyright: ignore[reportUnknownArgumentType]  # of anything
+    if isinstance(value, WithArtifact):
+        return dataclasses.replace(to_output(value.content), artifact=to_plain_data(value.artifact))
+    if isinstance(value, ToolMessage):
+        if value.status == "error":
+            raise ToolException(to_text(value.content))
+        return dataclasses.replace(to_output(value.content), artifact=to_plain_data(value.artifact))
+    blocks = _blocks(value)
+    if not blocks:
+        return Output(to_text(value))
+    text = "\n".join(block["text"] if block["type"] == "text" else f"({block['type']})" for block in blocks)
+    is_text = all(block["type"] == "text" for block in blocks)
+    return Output(to_text(text), () if is_text else tuple(blocks))
+
+
+def _commanded(command: Command[Any], call_id: str, channels: Sequence[str]) -> Output:
+    """Read a `Command`: it may update the user's channels and bring this call's message, and go nowhere."""
+    if command.goto or command.graph or command.resume is not None:
+        return Output("", refused="a tool cannot decide where the run goes on (goto, graph, resume)")
+    update = cast("object", command.update)
+    if update is not None and not isinstance(update, Mapping):
+        return Output("", refused="the update of a Command must be a mapping of channels")
+    given = dict(cast("Mapping[str, Any]", update or {}))
+    messages = given.pop("messages", ())
+    listed = [*cast("Sequence[object]", messages)] if isinstance(messages, list | tuple) else [messages]
+    mine = [one for one in listed if isinstance(one, ToolMessage) and one.tool_call_id == call_id]
+    if len(mine) != len(listed) or len(mine) > 1:
+        return Output("", refused="of the messages a tool may write only the one that answers its own call")
+    if foreign := sorted(set(given) - set(channels)):
+        mine_ = ", ".join(channels) or "none"
+        return Output("", refused=f"a tool may not update {', '.join(foreign)}; the channels open to it are: {mine_}")
+    output = to_output(mine[0]) if mine else Output(f"updated {', '.join(given)}" if given else NOTHING)
+    return dataclasses.replace(output, update={name: to_plain_data(part) for name, part in given.items()})
+
+
+def to_plain_data(value: Any) -> Any:
+    """Return a value as data that every store can keep: the same, where it is plain already."""
+    return None if value is None else storable_data(_plain(value))
 
 
 def to_text(value: object) -> str:
-    """Return what the model reads of a tool's result; always a non-empty string.
+    """Return what the model reads of a tool's result; always a non-empty string, and never an exception.
 
     Text stays as it is; all else becomes JSON: dates in ISO form, a `Decimal` with its digits, enumerations by value,
-    sets in order, dataclasses and pydantic models by field, an exception as its type and message, and what has no JSON
-    form as its `repr`. What no store can keep (NUL, half a surrogate pair) is replaced by U+FFFD.
+    sets in order, dataclasses and pydantic models by field, bytes as text where they are some and else in base64, an
+    exception as its type and message, and what has no JSON form as its `repr`. What no store can keep (NUL, half a
+    surrogate pair) is replaced by U+FFFD. Of more than `MAX_KEPT` characters the rest is dropped.
     """
     if value is None:
         return NOTHING
-    text = value if isinstance(value, str) and type(value) is str else _json_or_name(value)
-    return _shorten(storable(text)) if text else EMPTY
+    text = value if isinstance(value, str) and type(value) is str else _json(value)
+    return _bounded(storable(text)) if text else EMPTY
 
 
-def _json_or_name(value: object) -> str:
-    """Never raises: the tool has run, and its effect must not become unknown for want of a text."""
-    try:
-        return _json(value)
-    except Exception:  # noqa: BLE001 -- a cycle, or whatever a foreign __repr__ does
-        return f"(a {type(value).__name__} that has no text)"
+def _bounded(text: str) -> str:
+    if len(text) <= MAX_KEPT:
+        return text
+    return f"{text[:MAX_KEPT]}\n… {len(text) - MAX_KEPT} more characters were dropped"
 
 
 def _json(value: object) -> str:
     plain = _plain(value)
-    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+    try:
+        return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+    except Exception:  # noqa: BLE001 -- such as an integer of more digits than Python writes out
+        return _textless(value)
 
 
-def _plain(value: Any) -> Any:
+def _textless(value: object) -> str:
+    return f"(a {type(value).__name__} that has no text)"
+
+
+def _plain(value: Any, path: tuple[int, ...] = ()) -> Any:
+    """Turn anything into JSON-like data. Never raises: the tool has run, and its effect must not become unknown.
+
+    Args:
+        value: Anything.
+        path: The identities of the containers around it: one that holds itself is named instead.
+    """
+    if id(value) in path:
+        return f"(the {type(value).__name__} itself)"
+    if len(path) >= MAX_DEPTH:
+        return "(nested too deep)"
+    try:
+        return _parts(value, (*path, id(value)))
+    except Exception:  # noqa: BLE001 -- whatever a foreign __repr__, __iter__ or property does
+        return _textless(value)
+
+
+def _parts(value: Any, path: tuple[int, ...]) -> Any:
     """Turn the containers into lists and dicts; leave the single values to pydantic."""
     if isinstance(value, BaseException):
         return f"{type(value).__name__}: {safe_str(value)}"
     if isinstance(value, BaseModel):
-        return _plain(value.model_dump())
+        return _plain(value.model_dump(), path)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {field.name: _plain(getattr(value, field.name), path) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {_key(key): _plain(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]  # anything
+        return {_key(key): _plain(item, path) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]  # anything
     if isinstance(value, set | frozenset):
-        return sorted((_plain(item) for item in value), key=lambda item: json.dumps(item, sort_keys=True))  # pyright: ignore[reportUnknownVariableType]  # anything
+        items = (_plain(item, path) for item in value)  # pyright: ignore[reportUnknownVariableType]  # anything
+        return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
     if isinstance(value, list | tuple | Iterator):
-        return [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]  # anything
-    return to_jsonable_python(value, fallback=repr, inf_nan_mode="strings", bytes_mode="base64")
+        return _read(iter(value), path)  # pyright: ignore[reportUnknownArgumentType]  # anything
+    return _single(value)
+
+
+def _single(value: Any) -> Any:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return _decoded(bytes(cast("bytes", value)))
+    return to_jsonable_python(value, fallback=repr, inf_nan_mode="strings")
+
+
+def _read(items: Iterator[Any], path: tuple[int, ...]) -> list[Any]:
+    """Read items; there may be no end to them."""
+    read = [_plain(item, path) for item in itertools.islice(items, MAX_ITEMS)]
+    is_over = len(read) == MAX_ITEMS and next(items, read) is not read
+    return [*read, f"(only the first {MAX_ITEMS} items)"] if is_over else read
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return f"base64:{base64.b64encode(data).decode()}"
 
 
 def _key(key: Any) -> str:
@@ -68,18 +218,55 @@ def _key(key: Any) -> str:
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
 
 
-def _shorten(text: str) -> str:
-    if len(text) <= MAX_CHARACTERS:
-        return text
-    return f"{text[:MAX_CHARACTERS]}\n… shortened: {len(text) - MAX_CHARACTERS} more characters were left out"
+def _blocks(value: object) -> list[dict[str, Any]]:
+    """Return a list of content blocks as it can be sent; empty for anything else, such as data that only looks so."""
+    if not isinstance(value, list) or not value:
+        return []
+    items = cast("list[object]", value)
+    blocks = [cast("dict[str, Any]", storable_data(item)) for item in items if _is_block(item)]
+    if len(blocks) < len(items):
+        return []
+    # Providers refuse an empty text block; a list of nothing else is an empty text.
+    return [block for block in blocks if block.get("text") != ""] or [{"type": "text", "text": EMPTY}]
+
+
+def _is_block(item: object) -> bool:
+    if not isinstance(item, dict):
+        return False
+    block = cast("dict[str, Any]", item)
+    match block.get("type"):
+        case "text":
+            return isinstance(block.get("text"), str) and set(block) <= {"type", "text", "id", "index", "annotations"}
+        case "image_url":
+            url: object = block.get("image_url")
+            return isinstance(url, str) or (isinstance(url, dict) and "url" in url)
+        case "image" | "audio" | "video" | "file":
+            return _has_source(block)
+        case _:
+            return False
+
+
+def _has_source(block: Mapping[str, Any]) -> bool:
+    """Tell whether a picture, sound or file comes with the block; a listing of files has nothing like it."""
+    has_data = any(isinstance(block.get(name), str) for name in ("base64", "data"))
+    url: object = block.get("url")
+    is_picture = block["type"] == "image" and isinstance(url, str) and url.startswith(("https://", "http://", "data:"))
+    return is_picture or (has_data and "mime_type" in block) or isinstance(block.get("source"), dict)
 
 
 def safe_str(error: BaseException) -> str:
-    """Return an exception's text, also when its `__str__` raises."""
+    """Return an exception's text, also when its `__str__` raises; a group's with those of its members."""
     try:
-        return str(error) or type(error).__name__
+        said = str(error) or _name(error)
     except Exception:  # noqa: BLE001 -- whatever a foreign __str__ does, the run goes on
-        return type(error).__name__
+        return _name(error)
+    group = cast("Any", error)
+    inner = group.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    return "; ".join([said, *(f"{_name(one)}: {safe_str(one)}" for one in inner)])
+
+
+def _name(error: object) -> str:
+    return type(error).__name__
 
 
 def mark_untrusted(text: str, source: str) -> str:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import types
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import Annotated, Any, Union, Unpack, cast, get_args, get_origin, get_type_hints, overload
+from typing import Any, Literal, Unpack, cast, get_type_hints, overload
 
-from langchain_core.messages import ToolMessage
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools.base import get_all_basemodel_annotations
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from loopwright.errors import ConfigurationError
 
 from .contract import Contract, Effect, check_contract
 from .deadline import call_aside
+from .injection import Hidden, hidden
 from .options import ToolOptions, declare
+from .results import WithArtifact, unpacked
+from .schemas import described
+
+ResponseFormat = Literal["content", "content_and_artifact"]
 
 
 class Tool(BaseTool):
@@ -29,12 +33,12 @@ class Tool(BaseTool):
     contract: Contract = Field(exclude=True)
 
     def _run(self, **kwargs: Any) -> Any:
-        return self.contract.run(kwargs, Effect())
+        return unpacked(self.contract.run(kwargs, Effect()))
 
     async def _arun(self, **kwargs: Any) -> Any:
         if self.contract.arun is None:
-            return await asyncio.to_thread(self.contract.run, kwargs, Effect())
-        return await self.contract.arun(kwargs, Effect())
+            return unpacked(await asyncio.to_thread(self.contract.run, kwargs, Effect()))
+        return unpacked(await self.contract.arun(kwargs, Effect()))
 
 
 @overload
@@ -42,21 +46,31 @@ def tool(function: Callable[..., Any], /) -> Tool: ...
 
 
 @overload
-def tool(*, name: str = "", **options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(
+    *, name: str = "", response_format: ResponseFormat = "content", **options: Unpack[ToolOptions]
+) -> Callable[[Callable[..., Any]], Tool]: ...
 
 
 def tool(
-    function: Callable[..., Any] | None = None, /, *, name: str = "", **options: Unpack[ToolOptions]
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str = "",
+    response_format: ResponseFormat = "content",
+    **options: Unpack[ToolOptions],
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a typed function with a docstring, sync or async.
 
-    A parameter annotated `Effect` (or `Effect | None`) is hidden from the model and brings the idempotency key.
+    A parameter annotated `Effect` (or `Effect | None`) is hidden from the model and brings the idempotency key. So are
+    LangChain's: `ToolRuntime`, `Annotated[…, InjectedState("…")]`, `InjectedStore` and `InjectedToolCallId`.
     Arguments that the function does not have are refused, so that a misspelt one is never dropped silently. What it
     returns is awaited if it can be, and an iterator is read to its end, both within the call's time.
 
     Args:
         function: The function, when the decorator is used without options.
         name: What the model calls it; the function's name by default.
+        response_format: `"content_and_artifact"` for a function that returns both, as a tuple: the model reads the
+            content, the artifact is kept with the message (`ToolMessage.artifact`), as plain data.
         **options: What the tool declares about itself; see `ToolOptions`.
 
     Raises:
@@ -65,7 +79,8 @@ def tool(
 
     def build(target: Callable[..., Any]) -> Tool:
         _check_function(target)
-        return _tool(declare(_function_contract(target, name or target.__name__), options))
+        contract = _function_contract(target, name or target.__name__, response_format)
+        return _tool(declare(contract, options), response_format)
 
     return build if function is None else build(function)
 
@@ -74,7 +89,7 @@ def annotate(existing: BaseTool, /, **options: Unpack[ToolOptions]) -> Tool:
     """Give any LangChain tool a contract; the options are those of `tool`.
 
     Raises:
-        ConfigurationError: If the tool has no description, or its arguments are not described by a pydantic model.
+        ConfigurationError: If the tool has no description, or an option contradicts what it is.
     """
     return _tool(declare(contract_of(existing), options))
 
@@ -89,57 +104,81 @@ def _check_function(target: object) -> None:
 
 
 def contract_of(existing: BaseTool) -> Contract:
-    """Return a tool's contract; one that was never declared is a `write`."""
+    """Return a tool's contract; one that was never declared is a `write`.
+
+    What LangChain injects into a tool (`ToolRuntime`, state, store, the call's id) is injected here too.
+    """
     if isinstance(existing, Tool):
         return existing.contract
-    schema = existing.tool_call_schema
-    if not (isinstance(schema, type) and issubclass(schema, BaseModel)):
-        text = f"tool {existing.name!r} describes its arguments by JSON schema; give it a pydantic model as args_schema"
-        raise ConfigurationError(text, tool=existing.name)
+    given = existing.tool_call_schema
+    schema = given if isinstance(given, type) and issubclass(given, BaseModel) else described(existing.name, given)
+    fills = _injected(existing)
+
+    def arguments(args: Mapping[str, Any], effect: Effect) -> dict[str, Any]:
+        whole = {**args, **{name: fill.value(effect) for name, fill in fills.items()}}
+        return {"type": "tool_call", "id": effect.around.call_id or effect.key, "name": existing.name, "args": whole}
 
     def run(args: dict[str, Any], effect: Effect) -> Any:
-        return _content(existing.invoke(_as_call(existing.name, args, effect)))
+        return existing.invoke(arguments(args, effect))
 
     async def arun(args: dict[str, Any], effect: Effect) -> Any:
-        return _content(await existing.ainvoke(_as_call(existing.name, args, effect)))
+        return await existing.ainvoke(arguments(args, effect))
 
     blocks = type(existing)._arun is BaseTool._arun  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the only sign that a tool can only block
-    return check_contract(Contract(existing.name, existing.description, schema, run, arun=None if blocks else arun))
+    blocks = blocks or (isinstance(existing, StructuredTool) and existing.coroutine is None)
+    reports = any(fill.reports for fill in fills.values())
+    door = None if blocks else arun
+    return check_contract(Contract(existing.name, existing.description, schema, run, arun=door, reports=reports))
 
 
-def _tool(contract: Contract) -> Tool:
+def _injected(existing: BaseTool) -> dict[str, Hidden]:
+    """Find what LangChain's ToolNode would inject; the call's id is injected by the tool itself."""
+    hints: dict[str, Any] = {}
+    function = getattr(existing, "func", None) or getattr(existing, "coroutine", None)
+    if function is not None:
+        hints |= get_type_hints(function, include_extras=True)
+    if not isinstance(existing.args_schema, dict):
+        hints |= get_all_basemodel_annotations(existing.get_input_schema())
+    found = {name: hidden(hint) for name, hint in hints.items()}
+    return {name: fill for name, fill in found.items() if fill is not None and fill.kind not in ("call_id", "default")}
+
+
+def _tool(contract: Contract, response_format: ResponseFormat = "content") -> Tool:
     check_contract(contract)
-    return Tool(name=contract.name, description=contract.description, args_schema=contract.schema, contract=contract)
+    return Tool(
+        name=contract.name,
+        description=contract.description,
+        args_schema=contract.schema,
+        response_format=response_format,
+        contract=contract,
+    )
 
 
-def _as_call(name: str, args: dict[str, Any], effect: Effect) -> dict[str, Any]:
-    return {"type": "tool_call", "id": effect.key, "name": name, "args": args}
-
-
-def _content(answer: Any) -> Any:
-    return answer.content if isinstance(answer, ToolMessage) else answer
-
-
-def _function_contract(function: Callable[..., Any], name: str) -> Contract:
-    schema, effect_parameter = _schema(function, name)
+def _function_contract(function: Callable[..., Any], name: str, response_format: ResponseFormat) -> Contract:
+    schema, fills = _schema(function, name)
 
     def arguments(args: Mapping[str, Any], effect: Effect) -> dict[str, Any]:
         valid = schema.model_validate(dict(args))
         values = {field: getattr(valid, field) for field in schema.model_fields}
-        return {**values, effect_parameter: effect} if effect_parameter else values
+        return values | {parameter: fill.value(effect) for parameter, fill in fills.items()}
+
+    def finish(result: Any) -> Any:
+        return result if response_format == "content" else WithArtifact.of(name, result)
 
     def run(args: dict[str, Any], effect: Effect) -> Any:
         result = function(**arguments(args, effect))
         if inspect.isawaitable(result) or isinstance(result, AsyncIterator):
             result = asyncio.run(_awaited(result))
-        return _read(result)
+        return finish(_read(result))
 
     async def arun(args: dict[str, Any], effect: Effect) -> Any:
         result = await _awaited(function(**arguments(args, effect)))
-        return await call_aside(lambda: _read(result)) if isinstance(result, Iterator) else result
+        return finish(await call_aside(lambda: _read(result)) if isinstance(result, Iterator) else result)
 
     description = inspect.cleandoc(function.__doc__ or "")
-    return Contract(name, description, schema, run, arun=arun if inspect.iscoroutinefunction(function) else None)
+    reports = any(fill.reports for fill in fills.values())
+    door = arun if inspect.iscoroutinefunction(function) else None
+    return Contract(name, description, schema, run, arun=door, reports=reports)
 
 
 async def _awaited(result: Any) -> Any:
@@ -156,25 +195,15 @@ def _read(result: Any) -> Any:
     return [_read(item) for item in cast("Iterator[object]", result)] if isinstance(result, Iterator) else result
 
 
-def _is_effect(hint: Any) -> bool:
-    """Tell whether a parameter wants the `Effect` itself: bare, optional or annotated."""
-    inner = getattr(hint, "__value__", hint)  # what a `type` statement names
-    if get_origin(inner) is Annotated:
-        return _is_effect(get_args(inner)[0])
-    if get_origin(inner) in (Union, types.UnionType):
-        return all(part is types.NoneType or _is_effect(part) for part in get_args(inner))
-    return inner is Effect
-
-
-def _schema(function: Callable[..., Any], name: str) -> tuple[type[BaseModel], str]:
-    """Build the arguments' model from the signature, and find the parameter that wants the `Effect`."""
+def _schema(function: Callable[..., Any], name: str) -> tuple[type[BaseModel], dict[str, Hidden]]:
+    """Build the arguments' model from the signature, and find the parameters that the model never sees."""
     try:
         hints = get_type_hints(function, include_extras=True)
     except NameError as error:
         text = f"tool {name!r}: the type {error.name!r} is not known where the function stands; define it in the module"
         raise ConfigurationError(text, tool=name) from error
     fields: dict[str, Any] = {}
-    effect_parameter = ""
+    fills: dict[str, Hidden] = {}
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             text = f"tool {name!r}: parameter {parameter.name!r} cannot be filled by name; use plain named parameters"
@@ -182,18 +211,28 @@ def _schema(function: Callable[..., Any], name: str) -> tuple[type[BaseModel], s
         if parameter.name not in hints:
             text = f"tool {name!r}: parameter {parameter.name!r} has no type; the model and the guard both need one"
             raise ConfigurationError(text, tool=name)
-        if _is_effect(hints[parameter.name]):
-            if effect_parameter:
-                text = f"tool {name!r}: {effect_parameter!r} and {parameter.name!r} both want the Effect; keep one"
-                raise ConfigurationError(text, tool=name)
-            effect_parameter = parameter.name
+        fill = hidden(hints[parameter.name])
+        if fill is not None:
+            _check_hidden(fill, parameter, fills, name)
+            fills[parameter.name] = fill
             continue
         if _is_reserved(parameter.name):
             text = f"tool {name!r}: pydantic keeps the name {parameter.name!r} to itself; rename the parameter"
             raise ConfigurationError(text, tool=name)
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[parameter.name] = (hints[parameter.name], default)
-    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields), effect_parameter
+    fills = {parameter: fill for parameter, fill in fills.items() if fill.kind != "default"}
+    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields), fills
+
+
+def _check_hidden(fill: Hidden, parameter: inspect.Parameter, before: Mapping[str, Hidden], name: str) -> None:
+    other = next((one for one, earlier in before.items() if earlier.kind == fill.kind == "effect"), "")
+    if other:
+        text = f"tool {name!r}: {other!r} and {parameter.name!r} both want the Effect; keep one"
+        raise ConfigurationError(text, tool=name)
+    if fill.kind == "default" and parameter.default is parameter.empty:
+        text = f"tool {name!r}: nobody would fill {parameter.name!r}; give it a default, or take it from ToolRuntime"
+        raise ConfigurationError(text, tool=name)
 
 
 def _is_reserved(parameter: str) -> bool:
