@@ -14,6 +14,7 @@ from langgraph.types import interrupt
 
 from loopwright.policy import bounds_of, calls_are_used_up, limit_met, name_limit, over_limit
 from loopwright.state import (
+    NUDGE,
     AgentState,
     Call,
     CallTools,
@@ -245,7 +246,7 @@ async def _nudge(reply: Malformed, state: AgentState, port: Port) -> dict[str, A
     if count >= MAX_MALFORMED:
         answer = reply.text or last_text(state["messages"])
         return await _end(_ended(state["run"], _UNUSABLE[reply.why], answer=answer), state, port)
-    told = HumanMessage(reply.told or NUDGES[reply.why], id=f"nudge-{state['run']['id']}-{state['usage']['steps']}")
+    told = HumanMessage(reply.told or NUDGES[reply.why], id=f"{NUDGE}{state['run']['id']}-{state['usage']['steps']}")
     run: RunRecord = {**state["run"], "malformed": count}
     return _timed({"messages": [told], "run": run, "decision": None}, state, port)
 

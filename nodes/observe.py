@@ -12,6 +12,7 @@ from loopwright.checkpoints import EffectRow, EffectStatus, Ledger
 from loopwright.errors import ThreadNotFound, VersionUnsupported
 from loopwright.policy import next_window
 from loopwright.state import (
+    NUDGE,
     SCHEMA_VERSION,
     AgentState,
     Call,
@@ -45,8 +46,6 @@ from .questions import LEFT_UNKNOWN
 from .screening import call_digest
 
 TASK_CHARACTERS = 200
-NUDGE = "nudge-"
-"""Begins the ids of messages that the guard writes in the user's place; they are no tasks."""
 PLAIN_INVOKE = "(invoke)"
 """In the ledger, the agent of a run that its caller drives: nobody else may carry it on."""
 SUPERSEDED = "not run: superseded by a newer message"

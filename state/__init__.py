@@ -47,7 +47,7 @@ from .records import (
 )
 from .seconds import is_span
 from .status import RunStatus, StopReason
-from .transcript import calls_tool, fold_messages, fold_trail, last_text
+from .transcript import NUDGE, calls_tool, fold_messages, fold_trail, last_text
 from .usage import (
     NANO,
     Tokens,
@@ -71,6 +71,7 @@ __all__ = [
     "EXPIRE",
     "NANO",
     "NOT_HAPPENED",
+    "NUDGE",
     "SCHEMA_VERSION",
     "Added",
     "AgentInput",

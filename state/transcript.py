@@ -7,6 +7,8 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage, ToolMessage, convert_to_messages
 
+NUDGE = "nudge-"
+"""Begins the ids of messages that the guard writes in the user's place; they are no tasks."""
 REMOVE_ALL = "__remove_all__"
 """LangGraph's id for "drop the whole transcript", as in its `add_messages`."""
 
@@ -83,6 +85,6 @@ def last_text(messages: Sequence[AnyMessage]) -> str:
     for message in reversed(messages):
         if isinstance(message, AIMessage) and message.text.strip():
             return message.text.strip()
-        if message.type == "human":
+        if message.type == "human" and not str(message.id).startswith(NUDGE):
             break
     return ""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 import pytest
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
@@ -24,6 +27,39 @@ def test_a_missing_key() -> None:
     """The message names the variable."""
     with pytest.raises(ConfigurationError, match="OPENAI_API_KEY"):
         open_model("openai:gpt-5-mini")
+
+
+def test_anthropic() -> None:
+    """By name, with its own key, and known by its name in the ledger."""
+    with pytest.raises(ConfigurationError, match="ANTHROPIC_API_KEY"):
+        open_model("anthropic:claude-haiku-4-5")
+    with pytest.raises(ConfigurationError, match="ChatAnthropic has no option temprature"):
+        open_model("anthropic:claude-haiku-4-5", api_key=SecretStr("k"), temprature=1)
+    assert "claude-haiku-4-5" == model_name(open_model("anthropic:claude-haiku-4-5", api_key=SecretStr("k")))
+
+
+def test_a_client_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message names the extra."""
+    monkeypatch.setitem(sys.modules, "langchain_anthropic", None)
+    monkeypatch.delitem(sys.modules, "loopwright.models.anthropic_chat", raising=False)
+    with pytest.raises(ConfigurationError, match=r"loopwright\[anthropic\]"):
+        open_model("anthropic:claude-haiku-4-5", api_key=SecretStr("k"))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "match"),
+    [
+        ("demo", {"temperature": 0}, "temperature"),
+        (ScriptedModel([]), {"temperature": 0}, "temperature"),
+        ("demo", {"protocol": "xml"}, "protocol"),
+        ("demo", {"constrain": "json_schema"}, "protocol='json'"),
+        ("demo", {"protocol": "json", "constrain": "yaml"}, "json_schema"),
+    ],
+)
+def test_options_that_fit_nothing_are_refused(name: Any, options: dict[str, Any], match: str) -> None:
+    """No option is dropped without a word."""
+    with pytest.raises(ConfigurationError, match=match):
+        open_model(name, **options)
 
 
 def test_an_unknown_option() -> None:

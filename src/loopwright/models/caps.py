@@ -15,6 +15,7 @@ _PARAMETERS = ("max_tokens", "max_output_tokens", "num_predict")
 
 def most_output(model: BaseChatModel) -> int:
     """Return the longest reply of a model, in tokens: as the user set it, else as listed, else a guess."""
+    model = _innermost(model)
     given = getattr(model, _parameter(model), None)
     if isinstance(given, int) and not isinstance(given, bool) and given > 0:
         return given
@@ -25,7 +26,14 @@ def most_output(model: BaseChatModel) -> int:
 
 def cap_options(model: BaseChatModel, tokens: int) -> dict[str, Any]:
     """Return the option that tells the model's provider to stop after so many output tokens."""
-    return {_parameter(model): tokens}
+    return {_parameter(_innermost(model)): tokens}
+
+
+def _innermost(model: BaseChatModel) -> BaseChatModel:
+    """Return the model that talks to a provider: others are wrapped around it, and hand on what they are given."""
+    while isinstance(inner := getattr(model, "inner", None), BaseChatModel):
+        model = inner
+    return model
 
 
 def _parameter(model: BaseChatModel) -> str:

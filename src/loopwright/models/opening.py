@@ -3,37 +3,78 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
 
 from loopwright.errors import ConfigurationError
 
+from .protocol import Constraint, speak_json
+
 DEFAULT_OPENAI_MODEL = "openai:gpt-5-mini"
-FORMS = "'openai:MODEL' (such as 'openai:gpt-5-mini'), or 'demo' for the rule-based stand-in"
+FORMS = (
+    "'openai:MODEL' (such as 'openai:gpt-5-mini'), 'anthropic:MODEL' (such as 'anthropic:claude-haiku-4-5'), "
+    "or 'demo' for the rule-based stand-in"
+)
 
 
-def open_model(name: str | BaseChatModel, /, **options: Any) -> BaseChatModel:
+def open_model(
+    name: str | BaseChatModel,
+    /,
+    *,
+    protocol: Literal["tools", "json"] = "tools",
+    constrain: Constraint | None = None,
+    **options: Any,
+) -> BaseChatModel:
     """Open a chat model.
 
     Args:
         name: `"openai:gpt-5-mini"` (any server that speaks OpenAI's protocol, by `base_url` or `OPENAI_BASE_URL`),
-            `"demo"`, or a chat model object of LangChain's, which is returned as it is.
-        **options: Handed to `ChatOpenAI` as they are; nothing optional is sent unless it stands here.
+            `"anthropic:claude-haiku-4-5"` (needs the extra `loopwright[anthropic]`), `"demo"`, or a chat model object
+            of LangChain's, which is returned as it is.
+        protocol: `"tools"`: the model calls tools by its provider's own means. `"json"`: it writes its decisions as
+            JSON objects, for models and servers that know no tools.
+        constrain: With `"json"`, what is sent as `response_format`, so that the server lets nothing else through:
+            `"json_schema"` (a schema of all decisions), `"json_object"`, or None: nothing is sent.
+        **options: Handed to `ChatOpenAI` or `ChatAnthropic` as they are; nothing optional is sent unless it stands
+            here. A model object, and the demo, take none.
 
     Raises:
-        ConfigurationError: If the name has none of these forms, an option is unknown, or the key is missing.
+        ConfigurationError: If the name has none of these forms, an option is unknown, the key is missing, or the
+            provider's client is not installed.
     """
+    opened = _open(name, options)
+    if protocol == "json":
+        return speak_json(opened, constrain=constrain)
+    if protocol != "tools":
+        raise ConfigurationError(f"protocol is {protocol!r}; give 'tools' or 'json'", option="protocol")
+    if constrain is not None:
+        text = f"constrain={constrain!r} shapes the JSON protocol; give protocol='json' with it"
+        raise ConfigurationError(text, option="constrain")
+    return opened
+
+
+def _open(name: str | BaseChatModel, options: dict[str, Any]) -> BaseChatModel:
     if isinstance(name, BaseChatModel):
+        _refuse("a model object", options)
         return name
     provider, _, model = name.partition(":")
     if provider == "demo" and not model:
         from .demo import DemoModel
 
+        _refuse("the demo", options)
         return DemoModel()
     if provider == "openai" and model:
         return _openai(model, options)
+    if provider == "anthropic" and model:
+        return _anthropic(model, options)
     raise ConfigurationError(f"no model is known by the name {name!r}; the forms are {FORMS}", model=name)
+
+
+def _refuse(what: str, options: Mapping[str, Any]) -> None:
+    if options:
+        raise ConfigurationError(f"{what} takes no option {', '.join(sorted(options))}", options=sorted(options))
 
 
 def _openai(model: str, options: dict[str, Any]) -> BaseChatModel:
@@ -42,14 +83,28 @@ def _openai(model: str, options: dict[str, Any]) -> BaseChatModel:
         raise ConfigurationError(text, model=model, variable="OPENAI_API_KEY")
     from .openai_chat import OpenAIChat  # imported late: it costs a second
 
-    unknown = sorted(set(options) - set(OpenAIChat.model_fields) - _aliases(OpenAIChat))
-    if unknown:
-        raise ConfigurationError(f"ChatOpenAI has no option {', '.join(unknown)}", model=model, options=unknown)
+    _check_options("ChatOpenAI", OpenAIChat, model, options)
     return OpenAIChat(model=model, **options)
 
 
-def _aliases(kind: type[BaseChatModel]) -> set[str]:
-    return {field.alias for field in kind.model_fields.values() if field.alias}
+def _anthropic(model: str, options: dict[str, Any]) -> BaseChatModel:
+    if not (options.get("api_key") or os.environ.get("ANTHROPIC_API_KEY")):
+        text = f"the model 'anthropic:{model}' needs a key; set ANTHROPIC_API_KEY"
+        raise ConfigurationError(text, model=model, variable="ANTHROPIC_API_KEY")
+    try:
+        from .anthropic_chat import AnthropicChat
+    except ImportError as error:
+        text = f"the model 'anthropic:{model}' needs its client; install it with: pip install 'loopwright[anthropic]'"
+        raise ConfigurationError(text, model=model, extra="anthropic") from error
+    _check_options("ChatAnthropic", AnthropicChat, model, options)
+    return AnthropicChat(model_name=model, **options)
+
+
+def _check_options(client: str, kind: type[BaseChatModel], model: str, options: Mapping[str, Any]) -> None:
+    aliases = {field.alias for field in kind.model_fields.values() if field.alias}
+    unknown = sorted(set(options) - set(kind.model_fields) - aliases)
+    if unknown:
+        raise ConfigurationError(f"{client} has no option {', '.join(unknown)}", model=model, options=unknown)
 
 
 def default_model() -> BaseChatModel:

@@ -48,7 +48,7 @@ def read_reply(reply: BaseMessage, place: str, taken: Container[str | None] = ()
     message = _cleaned(reply, taken)
     text = message.text.strip()
     finish = _finish(message)
-    if (refusal := _refusal(message)) or finish in _FILTERED:
+    if (refusal := refusal_of(message)) or finish in _FILTERED:
         said = refusal or text or "The model's provider filtered the reply."
         return _without_calls(message, said, place), Refused(said)
     if finish in _CUT:
@@ -89,13 +89,19 @@ def _cleaned(reply: BaseMessage, taken: Container[str | None]) -> AIMessage:
     return message.model_copy(update=changes) if changes else message
 
 
+def is_whole(message: AIMessage) -> bool:
+    """Tell whether a reply is all that the model wanted to say: neither cut nor filtered."""
+    return _finish(message) not in (*_CUT, *_FILTERED) and not refusal_of(message)
+
+
 def _finish(message: AIMessage) -> str:
     """Return why the reply ended, in small letters; empty where the provider does not say."""
     metadata: dict[str, Any] = message.response_metadata
     return next((str(metadata[name]).lower() for name in _FINISH if metadata.get(name)), "")
 
 
-def _refusal(message: AIMessage) -> str:
+def refusal_of(message: AIMessage) -> str:
+    """Return what a model says in refusing; empty when it does not refuse."""
     said = message.additional_kwargs.get("refusal")
     if not said and isinstance(message.content, list):
         blocks = [block for block in message.content if isinstance(block, dict) and block.get("type") == "refusal"]

@@ -74,7 +74,8 @@ def newest_usage(before: UsageMetadata | None, report: UsageMetadata | None) -> 
     """
     if before is None or report is None:
         return report or before
-    return cast("UsageMetadata", _larger(before, report))
+    merged = _larger(before, report)
+    return cast("UsageMetadata", {**merged, "total_tokens": merged["input_tokens"] + merged["output_tokens"]})
 
 
 def _larger(before: Mapping[str, Any], report: Mapping[str, Any]) -> dict[str, Any]:

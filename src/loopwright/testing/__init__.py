@@ -1,13 +1,16 @@
-"""For tests: a scripted model, a scripted server, a manual clock, and what must hold of every transcript."""
+"""For tests: scripted models and servers, recordings, a manual clock, and what must hold of every transcript."""
 
 from __future__ import annotations
 
+from .anthropic_server import AnthropicServer
 from .clock import ManualClock
-from .openai_server import Failure, OpenAIServer, Reply, Request
+from .openai_server import OpenAIServer
 from .scripted import ScriptedModel, ScriptExhausted, call
+from .scripted_server import Failure, Reply, Request
 from .transcript import check_transcript
 
 __all__ = [
+    "AnthropicServer",
     "Failure",
     "ManualClock",
     "OpenAIServer",

@@ -3,187 +3,99 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
-from langchain_core.messages import ToolCall
+from typing_extensions import override
 
-from .scripted import ScriptExhausted
-
-_PIECE = 7
-"""Characters of a streamed piece: short, so that no word and no argument arrives whole."""
+from .openai_rules import refuse_request
+from .scripted_server import AS_TEXT, Failure, Reply, Request, ScriptedServer, pieces
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What the model behind the server says."""
-
-    text: str = ""
-    calls: Sequence[tuple[str, str]] = ()
-    """Names of tools, each with the text of its arguments, which is sent as it stands."""
-    finish: str = ""
-    """The finish reason; left out, `tool_calls` where there are calls, else `stop`."""
-    tokens: tuple[int, int] | None = (100, 10)
-    """Of the input and of the output, as reported; None: nothing is reported."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """An error in place of a reply."""
-
-    status: int
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One request, as it came in."""
-
-    path: str
-    headers: Mapping[str, str]
-    """By name in lower case."""
-    body: Mapping[str, Any]
-
-
-Turn = str | ToolCall | Sequence[ToolCall] | Reply | Failure
-"""A string is a final answer; `call(…)`, or a list of them, a tool turn."""
-
-
-class OpenAIServer:
+class OpenAIServer(ScriptedServer):
     """Answers `POST /v1/chat/completions` by the turns of a script; use it in a `with` block.
 
     Streams where the request says so, and reports what was used as OpenAI does: in the body, or in a stream's last
-    chunk if `stream_options` ask for it. A request too many gets status 400, and `assert_done` tells.
-
-    Attributes:
-        requests: What came in so far.
+    chunk if `stream_options` ask for it. A request that OpenAI would refuse gets status 400 with the reason.
     """
 
-    def __init__(self, turns: Sequence[Turn]) -> None:
-        """Take the turns, in order; listens from the beginning of the block on."""
-        self.requests: list[Request] = []
-        self._turns = [_outcome(turn) for turn in turns]
-        self._lock = threading.Lock()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._thread = threading.Thread(target=self._http.serve_forever, args=[0.02], name="openai-server", daemon=True)
+    path: ClassVar[str] = "/v1/chat/completions"
+    base: ClassVar[str] = "/v1"
 
-    @property
-    def base_url(self) -> str:
-        """What a client takes as its base URL."""
-        return f"http://127.0.0.1:{self._http.server_port}/v1"
+    @override
+    def refuse(self, request: Request) -> str:
+        return refuse_request(request.body)
 
-    def __enter__(self) -> Self:
-        """Serve."""
-        self._thread.start()
-        return self
+    @override
+    def error(self, failure: Failure) -> Mapping[str, Any]:
+        return {"error": {"message": failure.message, "type": "scripted", "param": None, "code": failure.code}}
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop serving."""
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
+    @override
+    def whole(self, reply: Reply, body: Mapping[str, Any], number: int) -> Mapping[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": _content(reply), "refusal": reply.refusal or None}
+        if reply.reasoning:
+            message["reasoning_content"] = reply.reasoning
+        if calls := _calls(reply, number):
+            message["tool_calls"] = calls
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(reply)}
+        whole = {**_head("chat.completion", body, number), "choices": [choice]}
+        return {**whole, "usage": _usage(reply)} if self._reports(reply) else whole
 
-    def assert_done(self) -> None:
-        """Fail if there were more requests than turns, or fewer."""
-        if len(self.requests) != len(self._turns):
-            raise ScriptExhausted(f"{len(self.requests)} requests came in, the script has {len(self._turns)} turns")
+    @override
+    def events(self, reply: Reply, body: Mapping[str, Any], number: int) -> Iterator[str]:
+        options: Mapping[str, Any] = body.get("stream_options") or {}
+        is_asked = self._reports(reply) and bool(options.get("include_usage"))
+        head = _head("chat.completion.chunk", body, number)
+        deltas = [*_deltas(reply, number), {}]
+        for place, delta in enumerate(deltas):
+            finish = None if delta else _finish(reply)
+            choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+            chunk = {**head, "choices": [choice]}
+            if is_asked and self.usage in ("each", "zeros"):
+                chunk["usage"] = _usage(reply, (place + 1) / len(deltas))
+            yield _event(chunk)
+        if is_asked and self.usage != "each":
+            yield _event({**head, "choices": [], "usage": _usage(reply, 0 if self.usage == "zeros" else 1)})
+        yield "data: [DONE]\n\n"
 
-    def take(self, request: Request) -> Reply | Failure:
-        """Record a request, and return the turn that answers it."""
-        with self._lock:
-            number = len(self.requests)
-            self.requests.append(request)
-        if request.path != "/v1/chat/completions":
-            return Failure(HTTPStatus.NOT_FOUND, f"no such path: {request.path}")
-        if number >= len(self._turns):
-            return Failure(HTTPStatus.BAD_REQUEST, f"request {number + 1}, but the script has {len(self._turns)} turns")
-        return self._turns[number]
-
-
-def _outcome(turn: Turn) -> Reply | Failure:
-    if isinstance(turn, Reply | Failure):
-        return turn
-    if isinstance(turn, str):
-        return Reply(turn)
-    calls = [turn] if isinstance(turn, dict) else turn
-    return Reply(calls=[(call["name"], json.dumps(call["args"])) for call in calls])
+    def _reports(self, reply: Reply) -> bool:
+        return reply.tokens is not None and self.usage != "never"
 
 
-def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        """HTTP 1.0: each answer ends with its connection, so that a client keeps none open."""
-
-        def do_POST(self) -> None:
-            body: dict[str, Any] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            outcome = server.take(Request(self.path, headers, body))
-            number = len(server.requests)
-            if isinstance(outcome, Failure):
-                error = {"message": outcome.message, "type": "scripted", "param": None, "code": None}
-                self._send(outcome.status, "application/json", [json.dumps({"error": error})])
-            elif body.get("stream"):
-                lines = (f"data: {json.dumps(chunk)}\n\n" for chunk in _chunks(outcome, body, number))
-                self._send(HTTPStatus.OK, "text/event-stream", lines)
-                self.wfile.write(b"data: [DONE]\n\n")
-            else:
-                self._send(HTTPStatus.OK, "application/json", [json.dumps(_completion(outcome, body, number))])
-
-        def _send(self, status: int, kind: str, parts: Sequence[str] | Iterator[str]) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.end_headers()
-            for part in parts:
-                self.wfile.write(part.encode())
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base class's name
-            """Keep quiet."""
-
-    return Handler
+def _event(data: Mapping[str, Any]) -> str:
+    return f"data: {json.dumps(data)}\n\n"
 
 
-def _completion(reply: Reply, body: Mapping[str, Any], number: int) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": reply.text or None, "refusal": None}
-    if calls := _calls(reply, number):
-        message["tool_calls"] = calls
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(reply)}
-    whole = {**_head("chat.completion", body, number), "choices": [choice]}
-    return {**whole, "usage": _usage(reply)} if reply.tokens else whole
-
-
-def _chunks(reply: Reply, body: Mapping[str, Any], number: int) -> Iterator[dict[str, Any]]:
-    def chunk(delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return {**_head("chat.completion.chunk", body, number), "choices": [choice]}
-
-    yield chunk({"role": "assistant", "content": ""})
-    for piece in _pieces(reply.text):
-        yield chunk({"content": piece})
+def _deltas(reply: Reply, number: int) -> Iterator[dict[str, Any]]:
+    yield {"role": "assistant", "content": ""}
+    for piece in pieces(reply.reasoning):
+        yield {"reasoning_content": piece}
+    content = _content(reply)
+    for piece in pieces(content) if isinstance(content, str) else [content]:
+        yield {"content": piece}
+    for piece in pieces(reply.refusal):
+        yield {"refusal": piece}
     for index, call in enumerate(_calls(reply, number)):
-        function = call["function"]
-        yield chunk({"tool_calls": [{**call, "index": index, "function": {**function, "arguments": ""}}]})
-        for piece in _pieces(function["arguments"]):
-            yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
-    yield chunk({}, _finish(reply))
-    options: Mapping[str, Any] = body.get("stream_options") or {}
-    if reply.tokens and options.get("include_usage"):
-        yield {**_head("chat.completion.chunk", body, number), "choices": [], "usage": _usage(reply)}
+        function, arguments = call["function"], call["function"]["arguments"]
+        parts = [*pieces(arguments)] if isinstance(arguments, str) else [arguments]
+        yield {"tool_calls": [{**call, "index": index, "function": {**function, "arguments": ""}}]}
+        for piece in parts:
+            yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+
+
+def _content(reply: Reply) -> Any:
+    return (reply.text or None) if reply.content is AS_TEXT else reply.content
 
 
 def _head(kind: str, body: Mapping[str, Any], number: int) -> dict[str, Any]:
-    return {"id": f"chatcmpl-{number}", "object": kind, "created": 0, "model": body["model"]}
+    return {"id": f"chatcmpl-{number}", "object": kind, "created": 0, "model": body.get("model")}
 
 
 def _calls(reply: Reply, number: int) -> list[dict[str, Any]]:
+    ids = reply.ids or [f"call-{number}-{place}" for place in range(len(reply.calls))]
     return [
-        {"id": f"call-{number}-{place}", "type": "function", "function": {"name": name, "arguments": arguments}}
-        for place, (name, arguments) in enumerate(reply.calls)
+        {"id": own, "type": "function", "function": {"name": name, "arguments": arguments}}
+        for own, (name, arguments) in zip(ids, reply.calls, strict=True)
     ]
 
 
@@ -191,11 +103,14 @@ def _finish(reply: Reply) -> str:
     return reply.finish or ("tool_calls" if reply.calls else "stop")
 
 
-def _usage(reply: Reply) -> dict[str, int]:
+def _usage(reply: Reply, share: float = 1) -> dict[str, Any]:
+    """Return the usage after a share of the reply."""
     given, written = reply.tokens or (0, 0)
-    return {"prompt_tokens": given, "completion_tokens": written, "total_tokens": given + written}
-
-
-def _pieces(text: str) -> Iterator[str]:
-    for start in range(0, len(text), _PIECE):
-        yield text[start : start + _PIECE]
+    given, written = (given if share else 0), int(written * share)
+    return {
+        "prompt_tokens": given,
+        "completion_tokens": written,
+        "total_tokens": given + written,
+        "prompt_tokens_details": {"cached_tokens": reply.cached if share else 0},
+        "completion_tokens_details": {"reasoning_tokens": int(reply.reasoned * share)},
+    }

@@ -1,0 +1,58 @@
+"""Anthropic's protocol by LangChain's client, with calls and usage read as strictly as OpenAI's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from langchain_anthropic import ChatAnthropic
+from langchain_anthropic.chat_models import _create_usage_metadata  # pyright: ignore[reportPrivateUsage]
+from langchain_core.messages import AIMessageChunk, InvalidToolCall
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from typing_extensions import override
+
+from .strict import HeldStream
+
+
+class AnthropicChat(ChatAnthropic):
+    """`ChatAnthropic`, whose valid calls have an input that the server sent as one whole JSON object."""
+
+    @override
+    def _format_output(self, data: Any, **kwargs: Any) -> ChatResult:
+        bad = [block for block in data.content if block.type == "tool_use" and not isinstance(block.input, dict)]
+        if not bad:
+            return super()._format_output(data, **kwargs)
+        good = [block for block in data.content if block not in bad]
+        result = super()._format_output(data.model_copy(update={"content": good}), **kwargs)
+        message: Any = result.generations[0].message
+        message.invalid_tool_calls.extend(_unread(block) for block in bad)
+        return result
+
+    @override
+    def _make_message_chunk_from_anthropic_event(self, event: Any, **kwargs: Any) -> tuple[AIMessageChunk | None, Any]:
+        chunk, block = super()._make_message_chunk_from_anthropic_event(event, **kwargs)
+        if chunk is not None and event.type == "message_start":
+            # The client waits for the last event; some servers report the input in this one alone.
+            chunk.usage_metadata = _create_usage_metadata(event.message.usage)
+        return chunk, block
+
+    @override
+    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        held = HeldStream()
+        for chunk in super()._stream(*args, **kwargs):
+            yield held.take(chunk)
+        yield from held.give()
+
+    @override
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        held = HeldStream()
+        async for chunk in super()._astream(*args, **kwargs):
+            yield held.take(chunk)
+        for chunk in held.give():
+            yield chunk
+
+
+def _unread(block: Any) -> InvalidToolCall:
+    given = json.dumps(block.input, ensure_ascii=False, default=str)
+    return InvalidToolCall(name=block.name, args=given, id=block.id, error=None, type="invalid_tool_call")
