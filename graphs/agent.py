@@ -26,7 +26,7 @@ from langgraph.graph.state import CompiledStateGraph
 from loopwright.checkpoints import Checkpoints, Saver
 from loopwright.models import Price
 from loopwright.nodes import AgentSpec, Ledgers, Node, act, guard, observe, reason
-from loopwright.policy import Rule
+from loopwright.policy import Loops, Rule
 from loopwright.state import AgentInput, AgentState, Limits
 from loopwright.tools import Caps
 
@@ -111,6 +111,7 @@ def create_agent(
     *,
     system_prompt: str = "",
     limits: Limits | None = None,
+    loops: Loops | None = None,
     permissions: Sequence[Rule] = (),
     price: Price | None = None,
     wrap_up: bool = False,
@@ -127,6 +128,7 @@ def create_agent(
         tools: Made by `@tool` or `annotate`; a plain LangChain tool counts as a `write`.
         system_prompt: Sent before the transcript at each model call; never stored.
         limits: The bounds of each run; finite by default.
+        loops: When a model that goes round in circles is told, held back and stopped; on by default.
         permissions: Rules built with `allow`, `ask` and `deny`. Without a matching rule a `read` is allowed, and all
             else asks a person.
         price: Of the model, where `genai-prices` does not list it, or another price was agreed.
@@ -149,6 +151,7 @@ def create_agent(
         tools=tools,
         system_prompt=system_prompt,
         limits=Limits() if limits is None else limits,
+        loops=Loops() if loops is None else loops,
         permissions=permissions,
         price=price,
         wrap_up=wrap_up,

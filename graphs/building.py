@@ -15,7 +15,7 @@ from loopwright.checkpoints import Checkpoints
 from loopwright.errors import ConfigurationError, DuplicateTool, UnknownTool
 from loopwright.models import Price, Pricer, estimate_tools, known_price, model_name, open_model
 from loopwright.nodes import AgentSpec
-from loopwright.policy import Rule, check_rules
+from loopwright.policy import Loops, Rule, check_loops, check_rules
 from loopwright.state import Limits
 from loopwright.tools import READ_RESULT, Caps, Contract, Tool, build_reader, contract_of
 
@@ -29,6 +29,7 @@ def build_spec(
     tools: Sequence[BaseTool],
     system_prompt: str,
     limits: Limits,
+    loops: Loops,
     permissions: Sequence[Rule],
     price: Price | None,
     wrap_up: bool,
@@ -66,6 +67,7 @@ def build_spec(
         tools={**contracts, reader.name: reader.contract},
         rules=check_rules(rules, contracts),
         limits=limits,
+        loops=check_loops(loops, contracts),
         system_prompt=system_prompt,
         price=_pricer(opened, price, limits),
         wrap_up=wrap_up,

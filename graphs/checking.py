@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from loopwright.nodes import AgentSpec
+from loopwright.policy import Loops
 from loopwright.tools import Contract
 
 from .agent import Agent
@@ -60,7 +61,14 @@ def _steps(spec: AgentSpec) -> str:
     steps = "any number of steps" if limits.max_steps is None else f"{limits.max_steps} steps"
     calls = "any number of tool calls" if limits.max_tool_calls is None else f"{limits.max_tool_calls} tool calls"
     seconds = "" if limits.max_seconds is None else f", {limits.max_seconds:g} active seconds"
-    return f"{steps}, {calls}{seconds}; the same call with the same result ends it after 3 in a row."
+    return f"{steps}, {calls}{seconds}; {_loops(spec.loops)}."
+
+
+def _loops(loops: Loops) -> str:
+    end = "asks a person" if loops.then == "ask" else "ends it"
+    if loops.repeats is None:
+        return "the same call with the same result may come again and again"
+    return f"the same call with the same result is not run again after {loops.repeats} in a row, and then {end}"
 
 
 def _failures(spec: AgentSpec) -> str:

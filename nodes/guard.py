@@ -38,6 +38,7 @@ from loopwright.state import (
 )
 
 from .judging import ask_anew, judge
+from .ladder import climb
 from .port import Port
 from .questions import LEFT_UNKNOWN, approval_id, payload_of, question_of
 from .screening import admit, screen_call
@@ -108,6 +109,7 @@ async def _screen(state: AgentState, port: Port) -> dict[str, Any]:
     for ordinal, asked in enumerate(decision.calls):
         call: Call = new_call(asked.id, asked.name, asked.args, ordinal=ordinal, thought=decision.thought)
         call = {**call, "why": asked.error, "by": "the schema"} if asked.error else screen_call(call, state, port.spec)
+        call = climb(call, state, port.spec, can_ask=port.place.has_saver)
         if call["verdict"] == Verdict.ASK:
             call = _with_question(call, Question.APPROVAL, state, port)
         call, usage = admit(call, usage, bounds)

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from loopwright.checkpoints import EffectRow, EffectStatus, Ledger
 from loopwright.errors import ThreadNotFound, VersionUnsupported
-from loopwright.policy import next_window
+from loopwright.policy import Kind, Seen, call_key, next_window, result_key, way_of
 from loopwright.state import (
     NUDGE,
     SCHEMA_VERSION,
@@ -41,6 +41,7 @@ from loopwright.state import (
 from loopwright.tools import FULL_TEXT, Shown, mark_untrusted, reader_id, shares, show
 
 from .claims import claim_of
+from .ladder import LOOP_GUARD, LOOP_NOTES
 from .port import Port
 from .questions import LEFT_UNKNOWN
 from .screening import call_digest
@@ -142,7 +143,7 @@ async def _take_in(task: HumanMessage, state: AgentState, port: Port) -> dict[st
     }
     await port.ask(ledger, ledger.runs.begin, run["id"], **begin)
     usage = add_seconds(no_usage(), port.elapsed())
-    window: dict[str, list[Any]] = {}
+    window: dict[str, Any] = {}
     told: list[AnyMessage] = closed.get("messages", [])
     closed["messages"] = [*told, *_answers_to_strays([*state["messages"], *told])]
     if task.text != storable(task.text):
@@ -241,12 +242,27 @@ def _bring_in(state: AgentState, port: Port) -> dict[str, Any]:
     usage = add_seconds(state["usage"], port.elapsed() + max((r["seconds"] for r in results.values()), default=0.0))
     if any(call["verdict"] == Verdict.UNKNOWN for call in turn):
         return {"turn": turn, "usage": usage}
-    told = _told(turn, state, port)
-    seen = ((entry["digest"], digest(_text(call))) for entry, call in zip(told["trail"], turn, strict=True))
-    window = next_window(state["thread"]["window"], seen)
+    seen = [_seen(call, port) for call in turn]
+    window, loops = next_window(state["thread"]["window"], seen, port.spec.loops)
+    told = _told([{**call, "loop": loops[n]} if n in loops else call for n, call in enumerate(turn)], state, port)
     update: dict[str, Any] = {**told, "turn": [], "usage": usage, "thread": {**state["thread"], "window": window}}
     over = _handed_over(turn, port)
     return {**update, "run": {**state["run"], "stop": StopReason.ESCALATED, "answer": over}} if over else update
+
+
+def _seen(call: Call, port: Port) -> Seen:
+    """Return what the loop guard sees of the call: as the model proposed it, whatever a person made of it."""
+    args, text, outcome = call.get("proposed", call["args"]), _text(call), _outcome(call)
+    failed = outcome not in (Outcome.DONE, Outcome.ANSWERED) or text.casefold().startswith("error")
+    return Seen(
+        tool=call["name"] if call["name"] in port.spec.tools else "",
+        call=call_key(call["name"], args),
+        result=result_key(text),
+        way=way_of(text, args) if failed else "",
+        changes=call["changes"],
+        refused=call["verdict"] == Verdict.NOT_RUN and call["by"] == LOOP_GUARD,
+        rejected=outcome == Outcome.REJECTED,
+    )
 
 
 def _with_result(call: Call, result: Result | None) -> Call:
@@ -280,7 +296,7 @@ def _message(call: Call, share: int, run_id: str, step: int, port: Port) -> Tool
     shown = show(_text(call), share, reader_id(name))
     is_foreign = contract is not None and contract.untrusted and outcome in (Outcome.DONE, Outcome.ERROR)
     return ToolMessage(
-        _content(call, shown, call["name"] if is_foreign else ""),
+        _noted(call, _content(call, shown, call["name"] if is_foreign else "")),
         artifact=_artifact(call, shown),
         tool_call_id=call["id"],
         name=call["name"] or "unknown",
@@ -301,6 +317,15 @@ def _content(call: Call, shown: Shown, source: str) -> Any:
         marked = [{**one, "text": mark_untrusted(one["text"], source)} if "text" in one else one for one in blocks]
         return marked if source else blocks
     return (mark_untrusted(shown.text, source) if source else shown.text) + shown.notice
+
+
+def _noted(call: Call, content: Any) -> Any:
+    """Put the loop guard's note, if there is one, behind what the tool said."""
+    kind = call.get("loop")
+    if not kind:
+        return content
+    note = LOOP_NOTES[Kind(kind)]
+    return [*content, {"type": "text", "text": note}] if isinstance(content, list) else f"{content}\n\n{note}"
 
 
 def _artifact(call: Call, shown: Shown) -> Any:
@@ -345,5 +370,7 @@ def _entry(call: Call, run_id: str, step: int) -> TrailEntry:
         began=result["began"] if result else 0.0,
         seconds=result["seconds"] if result else 0.0,
     )
+    if "loop" in call:
+        entry["loop"] = call["loop"]
     proposed = call.get("proposed")
     return {**entry, "proposed": proposed} if proposed else entry

@@ -12,7 +12,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 
 from loopwright.models import Pricer
-from loopwright.policy import Bounds, Rule, bounds_of
+from loopwright.policy import Bounds, Loops, Rule, bounds_of
 from loopwright.state import Limits, Purpose, RunRecord, ThreadRecord
 from loopwright.tools import Caps, Contract, full_text
 
@@ -36,6 +36,7 @@ class AgentSpec:
     """By name; the built-in ones too."""
     rules: tuple[Rule, ...]
     limits: Limits
+    loops: Loops
     system_prompt: str
     price: Pricer | None
     """None: the model has no known price, and costs are not counted."""

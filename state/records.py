@@ -130,6 +130,8 @@ class Call(TypedDict):
     """The id of the effect whose outcome is unknown."""
     result: NotRequired[Result]
     """What came back, while a sibling still waits."""
+    loop: NotRequired[str]
+    """The kind of loop that the model is told about with the result."""
 
 
 def new_call(call_id: str, name: str, args: dict[str, Any], *, ordinal: int = 0, thought: str = "") -> Call:
@@ -230,8 +232,8 @@ class ThreadRecord(TypedDict):
     """Active; from release 0.2 on."""
     by_tool: NotRequired[dict[str, int]]
     """Admitted calls, by tool; from release 0.2 on."""
-    window: dict[str, list[Any]]
-    """The loop guard's memory: by call digest, the result's digest and how often in a row."""
+    window: dict[str, Any]
+    """The loop guard's memory (`loopwright.policy.Window`); begins empty with each task."""
 
 
 class TrailEntry(TypedDict):
@@ -251,5 +253,7 @@ class TrailEntry(TypedDict):
     outcome: str
     observation: str
     """An excerpt."""
+    loop: NotRequired[str]
+    """Where the loop guard told the model that it goes round in circles: the kind of loop."""
     began: float
     seconds: float

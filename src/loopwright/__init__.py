@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from loopwright.errors import LoopwrightError, NotDone
     from loopwright.graphs import Agent, check, create_agent
     from loopwright.models import Price, open_model
-    from loopwright.policy import ProposedCall, allow, ask, deny
+    from loopwright.policy import Loops, ProposedCall, allow, ask, deny
     from loopwright.runs import Event, EventKind, Receipt, Run, RunResult, Runs, SyncRuns
     from loopwright.state import (
         Limits,
@@ -38,6 +38,7 @@ __all__ = [
     "Event",
     "EventKind",
     "Limits",
+    "Loops",
     "LoopwrightError",
     "NotDone",
     "Person",
@@ -74,7 +75,7 @@ _ROOMS = {
     "errors": ("LoopwrightError", "NotDone"),
     "graphs": ("Agent", "check", "create_agent"),
     "models": ("Price", "open_model"),
-    "policy": ("ProposedCall", "allow", "ask", "deny"),
+    "policy": ("Loops", "ProposedCall", "allow", "ask", "deny"),
     "runs": ("Event", "EventKind", "Receipt", "Run", "RunResult", "Runs", "SyncRuns"),
     "state": (
         "Limits",

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.tools import tool as langchain_tool
 from tests.world.till import Till
 
-from loopwright import Limits, allow, create_agent, deny, open_checkpoints
+from loopwright import Limits, Loops, allow, create_agent, deny, open_checkpoints
 from loopwright.errors import ConfigurationError, DuplicateTool, UnknownTool
 from loopwright.graphs import change_agent
 from loopwright.graphs.building import check_checkpoints
@@ -34,6 +34,8 @@ WRONG: dict[str, tuple[dict[str, Any], type[ConfigurationError], str]] = {
     "contradicting rules": ({"permissions": [allow("pay"), deny("pay")]}, ConfigurationError, "contradict"),
     "a misspelt tool in a limit": ({"limits": Limits(max_calls_per_tool={"pey": 1})}, UnknownTool, "'pey'"),
     "limits that are none": ({"limits": {"max_steps": 3}}, ConfigurationError, r"give Limits\("),
+    "loops that are none": ({"loops": False}, ConfigurationError, r"loops is False; give Loops\("),
+    "a misspelt tool in an allowance": ({"loops": Loops(allow={"pey": 9})}, UnknownTool, "'pey'"),
     "a misspelt option": ({"permisions": [deny("pay")]}, ConfigurationError, "no option permisions"),
 }
 

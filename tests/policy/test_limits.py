@@ -8,7 +8,8 @@ from typing import Any, cast
 import pytest
 
 from loopwright import Limits, StopReason
-from loopwright.policy import calls_are_used_up, limit_met, over_limit, refuse_call, seconds_left
+from loopwright.policy import Rung, calls_are_used_up, limit_met, over_limit, refuse_call, seconds_left
+from loopwright.policy.window import load_window
 from loopwright.state import RunRecord, ThreadRecord, UsageRecord, no_usage
 
 RUN = RunRecord(id="r", task_id="t", task="", began=0.0, status="running", reason="", answer="", error="")
@@ -44,7 +45,7 @@ def test_met(usage: UsageRecord, reason: StopReason | None) -> None:
 def test_a_stop_that_waits_comes_first() -> None:
     """Then a loop, then the figures."""
     stopping: RunRecord = {**RUN, "stop": "escalated"}
-    looping: ThreadRecord = {**THREAD, "window": {"a": ["1", 3]}}
+    looping: ThreadRecord = {**THREAD, "window": {**load_window({}), "rung": Rung.ENDED}}
     assert StopReason.ESCALATED == limit_met(LIMITS, used(steps=3), stopping, looping)
     assert StopReason.LOOP == limit_met(LIMITS, used(steps=3), RUN, looping)
 

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 from .bounds import Bounds, bounds_of, name_limit
 from .limits import calls_are_used_up, limit_met, over_limit, refuse_call, seconds_left
-from .loops import IN_A_ROW, is_loop, next_window
+from .loops import Loops, check_loops
 from .people import describe_requirement, refuse_person
 from .room import SMALLEST_REPLY, Left, Room, Wanted, find_room, least, left_of
 from .rules import Predicate, ProposedCall, Rule, Screening, allow, ask, check_rules, deny, screen
+from .window import FORBID_AT, Kind, Rung, Seen, Window, call_key, is_loop, next_window, result_key, rung_of, way_of
 
 __all__ = [
-    "IN_A_ROW",
+    "FORBID_AT",
     "SMALLEST_REPLY",
     "Bounds",
+    "Kind",
     "Left",
+    "Loops",
     "Predicate",
     "ProposedCall",
     "Room",
     "Rule",
+    "Rung",
     "Screening",
+    "Seen",
     "Wanted",
+    "Window",
     "allow",
     "ask",
     "bounds_of",
+    "call_key",
     "calls_are_used_up",
+    "check_loops",
     "check_rules",
     "deny",
     "describe_requirement",
@@ -37,6 +45,9 @@ __all__ = [
     "over_limit",
     "refuse_call",
     "refuse_person",
+    "result_key",
+    "rung_of",
     "screen",
     "seconds_left",
+    "way_of",
 ]

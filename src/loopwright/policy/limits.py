@@ -5,7 +5,7 @@ from __future__ import annotations
 from loopwright.state import Limits, RunRecord, StopReason, ThreadRecord, UsageRecord
 
 from .bounds import Bounds
-from .loops import is_loop
+from .window import is_loop
 
 
 def limit_met(limits: Limits | Bounds, usage: UsageRecord, run: RunRecord, thread: ThreadRecord) -> StopReason | None:
