@@ -38,7 +38,7 @@ class StopReason(StrEnum):
     DEADLINE = "deadline"
     """The active seconds are used up."""
     LOOP = "loop"
-    """The same call brought the same result again and again."""
+    """The model went round in circles, was told, and went on."""
     REFUSED = "refused"
     """The model, or its provider's filter, would not answer."""
     EMPTY = "empty"

@@ -177,8 +177,8 @@ def test_what_makes_two_failures_the_same(one: Any, other: Any, same: bool) -> N
 
 def test_the_memory_of_an_older_release_is_read() -> None:
     """It counted calls in a row only: that count goes on."""
-    older = {call_key("a", {}) + 20 * "0": ["1" * 32, 2]}
-    again = Seen("a", call_key("a", {}), "1" * 12)
+    older = {call_key("a", {}) + 24 * "0": ["1" * 32, 2]}
+    again = Seen("a", call_key("a", {}), "1" * 8)
     assert {0: Kind.REPEAT} == next_window(older, [again], Loops())[1]
 
 
@@ -186,10 +186,10 @@ def test_the_window_does_not_grow() -> None:
     """However long the run: it holds four turns, and 32 results."""
     window, sizes = load_window({}), list[int]()
     for number in range(1000):
-        turn: Sequence[Seen] = [Seen("f", f"{number:012}", f"{number:012}")]
+        turn: Sequence[Seen] = [Seen("f", f"{number:08}", f"{number:08}")]
         window, _ = next_window(window, turn, Loops())
         sizes.append(len(json.dumps(window)))
-    assert max(sizes) == sizes[40] < 1200
+    assert max(sizes) == sizes[40] < 800
 
 
 def test_the_window_is_plain_data() -> None:

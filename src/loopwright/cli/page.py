@@ -65,7 +65,8 @@ def _verdict(entry: TrailEntry) -> str:
     before = {name: value for name, value in entry.get("proposed", {}).items() if entry["args"].get(name) != value}
     changed = f"; proposed was {', '.join(f'{name}={value!r}' for name, value in before.items())}" if before else ""
     lasted = f" in {took(entry['seconds'])}" if entry["seconds"] else ""
-    return f"{entry['verdict']} by {entry['by']}: {entry['why']}{changed}; {entry['outcome']}{lasted}"
+    loop = f"; the model was told that it goes in circles ({entry['loop']})" if "loop" in entry else ""
+    return f"{entry['verdict']} by {entry['by']}: {entry['why']}{changed}; {entry['outcome']}{lasted}{loop}"
 
 
 def _show_effects(effects: list[EffectRow], ledger: Ledger, screen: Screen) -> None:

@@ -23,7 +23,8 @@ SEEN = 32
 """So many different results are remembered; one that is older counts as new again."""
 FORBID_AT = 2
 """A loop whose calls differ is forbidden at so many times the count at which the model was told."""
-_DIGITS = 12
+_DIGITS = 8
+"""Of a digest in the window, which is stored with every checkpoint. Two equal by chance: a word too soon."""
 _WAY = 300
 """Characters of an error that are compared."""
 _SHORTEST = 2
