@@ -15,7 +15,8 @@ LOOP_NOTES = {
     Kind.CYCLE: f"[loop guard] These calls go round in a circle with the same results, and will not run again now: "
     f"{_WAY_OUT}.",
     Kind.FAILURES: f"[loop guard] This tool keeps failing the same way: {_WAY_OUT}.",
-    Kind.NO_NEWS: f"[loop guard] The latest calls brought nothing that was not known before: {_WAY_OUT}.",
+    Kind.NO_NEWS: f"[loop guard] The latest calls brought nothing that was not known before, and will not run "
+    f"again now: {_WAY_OUT}.",
 }
 """Put behind the result of the call that closes a loop, by its kind."""
 _FORBIDDEN = f"not run: it is part of a loop that brought nothing new; {_WAY_OUT}"

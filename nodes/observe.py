@@ -259,7 +259,6 @@ def _seen(call: Call, port: Port) -> Seen:
         call=call_key(call["name"], args),
         result=result_key(text),
         way=way_of(text, args) if failed else "",
-        changes=call["changes"],
         refused=call["verdict"] == Verdict.NOT_RUN and call["by"] == LOOP_GUARD,
         rejected=outcome == Outcome.REJECTED,
     )

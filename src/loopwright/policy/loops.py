@@ -32,7 +32,7 @@ class Loops:
     failures: int | None = 4
     """A tool failed the same way so many times in a row, with whatever arguments; forbidden at twice as many."""
     no_news: int | None = 8
-    """So many turns in a row brought only results that had been seen before; forbidden at twice as many."""
+    """So many turns in a row only made calls that had been made before, and that brought what they brought before."""
     then: Literal["stop", "ask"] = "stop"
     """At the end of the ladder: end the run, or ask a person. Where nobody can be asked, it ends."""
     allow: Mapping[str, int] = field(default_factory=dict[str, int])

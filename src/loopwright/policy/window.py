@@ -20,9 +20,9 @@ from .loops import Loops
 LONGEST = 4
 """Turns in the longest cycle that is found."""
 SEEN = 32
-"""So many different results are remembered; one that is older counts as new again."""
+"""So much of what calls brought is remembered; what is older counts as new again."""
 FORBID_AT = 2
-"""A loop whose calls differ is forbidden at so many times the count at which the model was told."""
+"""A tool that fails with ever other arguments is barred at so many times the count at which the model was told."""
 _DIGITS = 8
 """Of a digest in the window, which is stored with every checkpoint. Two equal by chance: a word too soon."""
 _WAY = 300
@@ -63,11 +63,11 @@ class Window(TypedDict):
     matches: list[int]
     """For periods from 2 to `LONGEST`: how many turns in a row were as the one a period before."""
     seen: list[str]
-    """The results so far, the latest last, at most `SEEN`."""
+    """What calls brought so far, a digest over call and result; the latest last, at most `SEEN`."""
     stale: int
     """Turns in a row without a new one."""
-    stale_tools: list[str]
-    """The tools called in these."""
+    stale_calls: list[list[str]]
+    """The calls of these, each with its tool, sorted."""
     failures: dict[str, list[Any]]
     """By tool: the way it failed, and how often in a row."""
     barred: list[str]
@@ -85,8 +85,6 @@ class Seen:
     result: str
     way: str = ""
     """How it failed; empty when it did not."""
-    changes: bool = False
-    """Whether it changed something: then it is news, whatever it says."""
     refused: bool = False
     """Not run, by the loop guard itself."""
     rejected: bool = False
@@ -140,7 +138,7 @@ def load_window(stored: Mapping[str, Any]) -> Window:
         matches=[0] * (LONGEST - 1),
         seen=[],
         stale=0,
-        stale_tools=[],
+        stale_calls=[],
         failures={},
         barred=[],
         rung=Rung.NONE,
@@ -186,10 +184,10 @@ def _remembered(window: Window, ran: Sequence[Seen]) -> tuple[Window, bool]:
         window["matches"][period - 2] + 1 if len(turns) >= period and turns[-period] == turn else 0
         for period in range(2, LONGEST + 1)
     ]
-    news = [seen.call + seen.result if seen.changes and not seen.way else seen.result for seen in ran]
+    news = [result_key(seen.call + seen.result) for seen in ran]
     has_news = any(item not in window["seen"] for item in news)
     known = [item for item in window["seen"] if item not in news]
-    tools = {seen.tool for seen in ran}
+    stale = {(seen.call, seen.tool) for seen in ran} | {(call, tool) for call, tool in window["stale_calls"]}
     return {
         **window,
         "row": row,
@@ -197,7 +195,7 @@ def _remembered(window: Window, ran: Sequence[Seen]) -> tuple[Window, bool]:
         "matches": matches,
         "seen": [*known, *dict.fromkeys(news)][-SEEN:],
         "stale": 0 if has_news else window["stale"] + 1,
-        "stale_tools": [] if has_news else sorted({*window["stale_tools"], *tools}),
+        "stale_calls": [] if has_news else [[call, tool] for call, tool in sorted(stale)][:SEEN],
         "failures": _failures(window["failures"], ran),
     }, has_news
 
@@ -248,21 +246,15 @@ def _findings(
     if cycle := _cycle(window, loops):
         yield last, Kind.CYCLE, cycle
     for tool, place in {seen.tool: place for place, seen in ran if seen.way}.items():
+        limit = loops.count_for(loops.failures, [tool])
         count = window["failures"].get(tool, ("", 0))[1]
-        if rung := _rung(count, loops.count_for(loops.failures, [tool])):
-            yield place, Kind.FAILURES, [f"tool:{tool}"] if rung is Rung.FORBIDDEN else []
-    if rung := _rung(window["stale"], loops.count_for(loops.no_news, window["stale_tools"])):
-        tools = window["stale_tools"] if rung is Rung.FORBIDDEN else []
-        yield last, Kind.NO_NEWS, [f"tool:{tool}" for tool in tools]
-
-
-def _rung(count: int, limit: int | None) -> Rung:
-    """Return what is due at a count, for a loop whose next call is not known: first a word, then the tool is barred."""
-    if limit is None:
-        return Rung.NONE
-    if count >= FORBID_AT * limit:
-        return Rung.FORBIDDEN
-    return Rung.TOLD if count == limit else Rung.NONE
+        if limit is not None and count >= FORBID_AT * limit:
+            yield place, Kind.FAILURES, [f"tool:{tool}"]
+        elif count == limit:
+            yield place, Kind.FAILURES, []
+    limit = loops.count_for(loops.no_news, [tool for _, tool in window["stale_calls"]])
+    if limit is not None and window["stale"] >= limit:
+        yield last, Kind.NO_NEWS, [call for call, _ in window["stale_calls"]]
 
 
 def _cycle(window: Window, loops: Loops) -> list[str]:
