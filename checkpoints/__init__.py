@@ -6,10 +6,11 @@ from .approvals import ALL, Approval, Approvals, Decided, NewApproval
 from .effects import Claim, ClaimRequest, ClaimStatus, EffectRow, Effects, EffectStatus
 from .ledger import LEASE_SECONDS, Clock, Ledger
 from .log import LogRecord, LogReport
+from .metadata import FORK_KEY
 from .opening import Checkpoints, OpeningOptions, aopen_checkpoints, open_checkpoints
 from .pruning import PruneReport
 from .run_table import Lease, RunRow
-from .saver import FORK_KEY, RING_KEY, Saver
+from .saver import RING_KEY, Saver
 from .spend import Attempt, Opened
 from .threads import check_thread_id
 

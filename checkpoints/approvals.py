@@ -208,12 +208,16 @@ class Approvals:
     def withdraw(self, run_id: str, by: str) -> None:
         """Close what is open of a run: nobody's answer can count any more."""
         with self._database.serial():
-            for row in self._database.query("open_approvals", run_id=run_id, limit=ALL):
+            for row in self._database.query("open_approvals_of_run", run_id=run_id, limit=ALL):
                 self._decide(row["id"], {"type": CANCEL}, by)
 
     def list_open(self, run_id: str = "", limit: int = 50) -> list[Approval]:
-        """Return what is open, oldest first."""
-        return [self._approval(row) for row in self._database.query("open_approvals", run_id=run_id, limit=limit)]
+        """Return what is open, oldest first: of one run, or of all."""
+        if run_id:
+            rows = self._database.query("open_approvals_of_run", run_id=run_id, limit=limit)
+        else:
+            rows = self._database.query("open_approvals", limit=limit)
+        return [self._approval(row) for row in rows]
 
     def of_run(self, run_id: str) -> list[Approval]:
         """Return all that was ever asked in a run."""

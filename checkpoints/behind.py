@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -19,7 +20,7 @@ Key = tuple[str, str]
 """Thread id and namespace."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Skipped:
     """A checkpoint that was put."""
 
@@ -27,8 +28,9 @@ class Skipped:
     checkpoint: Checkpoint
     metadata: CheckpointMetadata
 
+    @cached_property
     def is_barrier(self) -> bool:
-        """Tell whether it must be stored at once."""
+        """Whether it must be stored at once."""
         return is_barrier(self.checkpoint, self.metadata)
 
 
@@ -58,7 +60,7 @@ class Behind:
             kept = [write for write in task.writes if write[0] in DELTA_CHANNELS]
             if kept:
                 number = f"~{len(self.writes):09d}"
-                self.writes.append(TaskWrites(f"{number}-{task.task_id}", number, kept))
+                self.writes.append(TaskWrites(f"{number}-{task.task_id[:8]}", number, kept))
         self._loose = {name: tasks for name, tasks in self._loose.items() if name > (parent or "")}
         self.versions.update(versions)
         self.newest = new
@@ -84,7 +86,7 @@ class Behind:
 
     def must_store(self) -> bool:
         """Tell whether the newest must be stored at once."""
-        return self.newest is not None and (self.newest.is_barrier() or self.is_forced(self.newest.checkpoint["id"]))
+        return self.newest is not None and (self.newest.is_barrier or self.is_forced(self.newest.checkpoint["id"]))
 
     def stored(self) -> None:
         """Note that the newest is stored: it is the anchor from now on."""

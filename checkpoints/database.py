@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from importlib import resources
@@ -16,6 +16,8 @@ SCHEMA_VERSION = 4
 """Of the ledger's tables."""
 
 Row = dict[str, Any]
+Call = tuple[str, dict[str, Any]]
+"""A named query with its values."""
 
 
 class Database(ABC):
@@ -49,6 +51,13 @@ class Database(ABC):
     @abstractmethod
     def write(self, name: str, /, **values: Any) -> list[Row]:
         """Run a named query that writes, in the open transaction or in one of its own; returns what it returned."""
+
+    @abstractmethod
+    def together(self, calls: Sequence[Call]) -> list[list[Row]]:
+        """Run named queries, one after the other, in the open transaction or in one of their own; returns their rows.
+
+        None of them may need what another one returns: where the database is a server, they make one round trip.
+        """
 
     @abstractmethod
     def close(self) -> None:

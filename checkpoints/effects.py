@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -107,35 +107,33 @@ class Effects:
 
     def claim(self, request: ClaimRequest) -> Claim:
         """Claim an effect, or learn what became of it; committed before this returns."""
+        same = {"digest": request.digest, "run_id": request.run_id, "thread_id": request.thread_id}
         with self._database.serial():
-            row = self.find(request.id)
-            if row is not None:
-                return self._again(request, row)
-            if self._is_cancelled(request):
+            there, run, alike = self._database.together(
+                [
+                    ("find_effect", {"id": request.id}),
+                    ("find_run", {"id": request.run_id}),
+                    ("unsettled_like", {"id": request.id, "now": self._clock(), **same}),
+                ]
+            )
+            if there:
+                return self._again(request, _effect(there[0]))
+            if run and run[0]["cancel_by"]:
                 return Claim(ClaimStatus.CANCELLED)
-            return self._like(request) or self._first(request)
+            if alike and not request.own_key:
+                return self._like(request, _effect(alike[0]))
+            return self._mine(self._database.write("claim_effect", **self._values(request)))
 
     def _is_cancelled(self, request: ClaimRequest) -> bool:
         run = self._database.query("find_run", id=request.run_id)
         return bool(run and run[0]["cancel_by"])
 
-    def _like(self, request: ClaimRequest) -> Claim | None:
-        """Find the very same call, in another place of this thread, of which nobody knows whether it happened.
+    def _like(self, request: ClaimRequest, row: EffectRow) -> Claim:
+        """Answer for the very same call, in another place of this thread, of which nobody knows whether it happened.
 
         Only settling that one can tell whether this one is a repetition. One that may be repeated takes its key over.
         """
-        if request.own_key:
-            return None
-        values = {"id": request.id, "digest": request.digest, "run_id": request.run_id, "thread_id": request.thread_id}
-        rows = self._database.query("unsettled_like", now=self._clock(), **values)
-        if not rows:
-            return None
-        row = _effect(rows[0])
         return self._again(replace(request, id=row.id, key=row.key), row)
-
-    def _first(self, request: ClaimRequest) -> Claim:
-        self._database.write("claim_effect", **self._values(request))
-        return self._mine(request)
 
     def _again(self, request: ClaimRequest, row: EffectRow) -> Claim:
         """Decide what a second claim of one effect means."""
@@ -182,10 +180,10 @@ class Effects:
             status=row.status,
             **{name: values[name] for name in ("id", "digest", "run_id", "thread_id", "owner", "until", "now")},
         )
-        return self._mine(request) if won else Claim(ClaimStatus.BUSY, self.find(request.id))
+        return self._mine(won) if won else Claim(ClaimStatus.BUSY, self.find(request.id))
 
-    def _mine(self, request: ClaimRequest) -> Claim:
-        claimed = self.get(request.id)
+    def _mine(self, written: Sequence[Row]) -> Claim:
+        claimed = _effect(written[0])
         self._note("claimed", claimed, generation=claimed.generation)
         return Claim(ClaimStatus.MINE, claimed)
 
@@ -237,8 +235,9 @@ class Effects:
             won = self._database.write("settle_effect", status=status.value, result=text, now=self._clock(), **values)
             if won:
                 self._note("settled", claim, status=status.value)
-            else:  # taken for dead, it comes back with what no longer counts, and may contradict what does
-                self._note("late", claim, status=status.value, result=result, generation=claim.generation)
+                return _effect(won[0])
+            # Taken for dead, it comes back with what no longer counts, and may contradict what does.
+            self._note("late", claim, status=status.value, result=result, generation=claim.generation)
             return self.get(claim.id)
 
     def resolve(self, effect_id: str, status: EffectStatus, result: Any, by: str) -> tuple[bool, EffectRow]:

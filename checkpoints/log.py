@@ -70,14 +70,14 @@ class Log:
                 "previous": head["hash"],
             }
             hash_ = _hash(values)
-            self._database.write("append_log", hash=hash_, **values)
-            self._database.write("move_log_head", number=values["number"], hash=hash_)
+            moved = {"number": values["number"], "hash": hash_}
+            self._database.together([("append_log", {"hash": hash_, **values}), ("move_log_head", moved)])
 
     def verify(self) -> LogReport:
         """Recompute the chain: finds every record that was changed, moved, left out or added since it was written."""
         problems: list[str] = []
         expected, previous = 1, ""
-        rows = self._database.query("log_of_run", run_id="")
+        rows = self._database.query("whole_log")
         for row in rows:
             if row["number"] != expected:
                 problems.append(f"record {expected} is missing: record {row['number']} stands in its place")
@@ -100,7 +100,8 @@ class Log:
 
     def records(self, run_id: str = "") -> list[LogRecord]:
         """Return the records of a run, or all, oldest first."""
-        return [_record(row) for row in self._database.query("log_of_run", run_id=run_id)]
+        rows = self._database.query("log_of_run", run_id=run_id) if run_id else self._database.query("whole_log")
+        return [_record(row) for row in rows]
 
 
 def _hash(row: Row) -> str:

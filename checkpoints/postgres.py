@@ -2,26 +2,60 @@
 
 from __future__ import annotations
 
+import math
 import re
+import select
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import Any, LiteralString, cast
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any, LiteralString, TypeVar, cast
 
 import psycopg
-from psycopg import Connection
+from psycopg import Connection, Cursor
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.errors import AdminShutdown
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from loopwright.errors import StorageError
 
-from .database import Database, Row, load_queries, load_statements, migrate
+from .database import Call, Database, Row, load_queries, load_statements, migrate
+
+T = TypeVar("T")
 
 POOL_SECONDS = 30.0
 """How long a caller waits for a free connection."""
 LOCK = 0x6C6F6F70
 """Of the advisory lock that `serial` takes; the letters `loop`."""
+_TAKE_LOCK: LiteralString = "select pg_advisory_xact_lock(1819242352)"
+IDLE_SECONDS = 10.0
+"""A connection that lay idle for longer is asked whether it still works, before it is lent out."""
+
+
+class _PooledConnection(Connection[DictRow]):
+    """A connection that knows when it was last lent out."""
+
+    lent_at = -math.inf
+
+
+def _check(connection: _PooledConnection) -> None:
+    """Look whether a connection can be lent out; asking it would be a round trip for every statement.
+
+    A server that has closed a connection has said so on it: there is something to read where nothing was asked for.
+    """
+    idle_since, connection.lent_at = connection.lent_at, time.monotonic()
+    if connection.lent_at - idle_since > IDLE_SECONDS or _is_readable(connection.fileno()):
+        ConnectionPool.check_connection(cast("Connection[Any]", connection))
+
+
+def _is_readable(descriptor: int) -> bool:
+    if not hasattr(select, "poll"):  # Windows, where `select` takes any number of a descriptor
+        return bool(select.select([descriptor], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 class PostgresDatabase(Database):
@@ -46,7 +80,8 @@ class PostgresDatabase(Database):
             max_size=pool_size,
             timeout=POOL_SECONDS,
             kwargs={"autocommit": True, "row_factory": dict_row, "prepare_threshold": 0},
-            check=ConnectionPool.check_connection,
+            connection_class=_PooledConnection,
+            check=_check,
             open=False,
         )
         try:
@@ -89,34 +124,90 @@ class PostgresDatabase(Database):
         if getattr(self._local, "connection", None) is not None:
             yield
             return
-        with self.translated(), self.pool.connection() as connection, connection.transaction():
-            self._local.connection, self._local.is_serial = connection, False
-            try:
-                yield
-            finally:
-                self._local.connection = None
+        with self._begun("begin", is_serial=False):
+            yield
 
     @contextmanager
     def serial(self) -> Generator[None]:
         """Run a block after all other such blocks: they hold one advisory lock until they commit."""
-        with self.transaction():
-            if not self._local.is_serial:
-                self._local.connection.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
-                self._local.is_serial = True
-            yield
+        if getattr(self._local, "connection", None) is None:
+            with self._begun(f"begin; {_TAKE_LOCK}", is_serial=True):  # one round trip
+                yield
+            return
+        if not self._local.is_serial:
+            self._local.connection.execute(_TAKE_LOCK)
+            self._local.is_serial = True
+        yield
+
+    @contextmanager
+    def _begun(self, begin: LiteralString, *, is_serial: bool) -> Generator[None]:
+        with self.translated():
+            connection = self._begin(begin)
+            self._local.connection, self._local.is_serial = connection, is_serial
+            try:
+                yield
+            except BaseException:
+                with suppress(psycopg.Error):  # a connection that is gone has nothing to roll back
+                    connection.rollback()
+                raise
+            else:
+                connection.commit()
+            finally:
+                self._local.connection = None
+                self.pool.putconn(connection)
+
+    def _begin(self, begin: LiteralString) -> Connection[DictRow]:
+        """Lend a connection with a transaction begun on it; another one where the server was just closing it."""
+        for left in reversed(range(self.pool.max_size + 1)):
+            connection: Connection[DictRow] = self.pool.getconn()
+            try:
+                connection.execute(begin, prepare=False)
+            except BaseException:
+                is_gone = connection.broken
+                self.pool.putconn(connection)
+                if not (is_gone and left):
+                    raise
+            else:
+                return connection
+        raise RuntimeError("the loop above returns or raises")
+
+    def execute(self, work: Callable[[Connection[DictRow]], T]) -> T:
+        """Do what is one transaction in itself, in the open one or on a connection of the pool.
+
+        Where the server ended the connection instead, nothing was done: it is tried again on another one.
+        """
+        with self.translated():
+            own: Connection[DictRow] | None = getattr(self._local, "connection", None)
+            if own is not None:
+                return work(own)
+            for _ in range(self.pool.max_size):
+                with suppress(AdminShutdown), self.pool.connection() as connection:
+                    return work(connection)
+            with self.pool.connection() as connection:
+                return work(connection)
 
     def query(self, name: str, /, **values: Any) -> list[Row]:
-        """Run a named query that only reads; tried once more on a fresh connection if the server had closed it."""
+        """Run a named query that only reads."""
         return self._run(name, values)
 
     def write(self, name: str, /, **values: Any) -> list[Row]:
         """Run a named query that writes."""
         return self._run(name, values)
 
+    def together(self, calls: Sequence[Call]) -> list[list[Row]]:
+        """Run named queries atomically; outside a transaction they travel together, and end in one commit."""
+        return self.execute(partial(self._pipelined, calls))
+
+    def _pipelined(self, calls: Sequence[Call], connection: Connection[DictRow]) -> list[list[Row]]:
+        with connection.pipeline():
+            cursors = [connection.execute(self._text(name), values) for name, values in calls]
+        return [_rows(cursor) for cursor in cursors]
+
     def _run(self, name: str, values: dict[str, Any]) -> list[Row]:
-        with self.translated(), self.connection() as connection:
-            cursor = connection.execute(cast("LiteralString", self._queries[name]), values)  # type: ignore[redundant-cast]  # pyright wants it
-            return [] if cursor.description is None else [*cursor.fetchall()]
+        return self.execute(lambda connection: _rows(connection.execute(self._text(name), values)))
+
+    def _text(self, name: str) -> LiteralString:
+        return cast("LiteralString", self._queries[name])  # type: ignore[redundant-cast]  # pyright wants it
 
     @contextmanager
     def translated(self) -> Generator[None]:
@@ -133,6 +224,10 @@ class PostgresDatabase(Database):
     def close(self) -> None:
         """Close the pool."""
         self.pool.close()
+
+
+def _rows(cursor: Cursor[DictRow]) -> list[Row]:
+    return [] if cursor.description is None else [*cursor.fetchall()]
 
 
 def _reach(url: str) -> None:

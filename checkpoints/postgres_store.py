@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from random import getrandbits
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -21,11 +22,38 @@ from loopwright.errors import ThreadMoved
 
 from .database import load_statements
 from .postgres import PostgresDatabase
+from .serializer import Serializer
 from .store import Batch, Seal, TaskWrites, name_blob, name_write, place_of, sealed_write
 
 SET_UP_LOCK = 0x6C6F6F71
 """Of the advisory lock for setting up."""
 LOCK_POLL_SECONDS = 0.05
+VERSION_DIGITS = 10
+"""Of a channel's version, so that versions are ordered as texts: more than super-steps that any thread will see."""
+_STORE = """
+with written as (
+    insert into checkpoint_writes
+        (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
+    select %(thread)s, %(namespace)s, %(parent)s, given.*
+    from unnest(
+        %(tasks)s::text[], %(paths)s::text[], %(numbers)s::int[], %(channels)s::text[],
+        %(kinds)s::text[], %(values)s::bytea[]
+    ) as given
+    on conflict (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) do nothing
+), kept as (
+    insert into checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
+    select %(thread)s, %(namespace)s, given.*
+    from unnest(
+        %(blob_channels)s::text[], %(blob_versions)s::text[], %(blob_kinds)s::text[], %(blobs)s::bytea[]
+    ) as given
+    on conflict (thread_id, checkpoint_ns, channel, version) do nothing
+)
+insert into checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
+values (%(thread)s, %(namespace)s, %(id)s, %(parent)s, %(checkpoint)s, %(metadata)s)
+on conflict (thread_id, checkpoint_ns, checkpoint_id)
+do update set checkpoint = excluded.checkpoint, metadata = excluded.metadata
+"""
+"""One statement, and so one round trip and one transaction."""
 _WRITTEN = (
     "select 'w' as _kind, checkpoint_id, task_id, idx, channel, type, blob from checkpoint_writes"
     " where thread_id = %s and checkpoint_ns = %s and checkpoint_id = %s and task_id = %s"
@@ -37,7 +65,7 @@ class PostgresStore(PostgresSaver):
 
     def __init__(self, database: PostgresDatabase, seal: Seal, serde: SerializerProtocol | None = None) -> None:
         """Share the database's pool, and set the tables and the fence up; safe for many processes at once."""
-        super().__init__(cast("Any", database.pool), serde=serde)
+        super().__init__(cast("Any", database.pool), serde=serde or Serializer())
         self._database = database
         self._seal = seal
         self._rows_as = _opened_rows(seal) if seal.is_on else dict_row
@@ -75,20 +103,37 @@ class PostgresStore(PostgresSaver):
                 with connection.cursor(binary=True, row_factory=self._rows_as) as cursor:
                     yield cursor
 
+    def get_next_version(self, current: str | None, channel: None) -> str:
+        """Count up, with a random part that keeps the values of two branches apart.
+
+        LangGraph's own versions have 50 characters, which each checkpoint holds for each channel, most of them twice. A
+        thread that began with such versions goes on with them: versions are compared as texts.
+        """
+        if isinstance(current, str) and current.find(".") != VERSION_DIGITS:
+            return super().get_next_version(current, channel)
+        number = int(current[:VERSION_DIGITS]) + 1 if current else 1
+        return f"{number:0{VERSION_DIGITS}}.{getrandbits(48):012x}"
+
     def store(self, batch: Batch) -> None:
         """Store a checkpoint with its writes."""
         place = (batch.thread_id, batch.namespace)
         stored, blobs = self._split(cast("dict[str, Any]", batch.checkpoint))
         versions = {name: version for name, version in batch.versions.items() if name in blobs}
-        rows = [row for task in batch.writes for row in self._rows(*place, str(batch.parent_id), task)]
+        given = [row for task in batch.writes for row in self._rows(*place, str(batch.parent_id), task)]
+        written = self._sealed(given)
+        kept = self._blobs(*place, blobs, versions)
+        values = {
+            "thread": batch.thread_id,
+            "namespace": batch.namespace,
+            "id": batch.checkpoint["id"],
+            "parent": batch.parent_id,
+            "checkpoint": Jsonb(stored),
+            "metadata": Jsonb({**batch.metadata}),
+            **_columns(("tasks", "paths", "numbers", "channels", "kinds", "values"), [row[3:] for row in written]),
+            **_columns(("blob_channels", "blob_versions", "blob_kinds", "blobs"), [row[2:] for row in kept]),
+        }
         try:
-            with self._cursor(pipeline=True) as cursor:
-                if rows:
-                    cursor.executemany(self.INSERT_CHECKPOINT_WRITES_SQL, self._sealed(rows))
-                if versions:
-                    cursor.executemany(self.UPSERT_CHECKPOINT_BLOBS_SQL, self._blobs(*place, blobs, versions))
-                values = (*place, batch.checkpoint["id"], batch.parent_id, Jsonb(stored), Jsonb({**batch.metadata}))
-                cursor.execute(self.UPSERT_CHECKPOINTS_SQL, values)
+            self._database.execute(lambda connection: connection.execute(_STORE, values))
         except Exception as error:
             if isinstance(error.__cause__ or error, UniqueViolation):
                 raise ThreadMoved.of(batch.thread_id) from error
@@ -152,6 +197,11 @@ class PostgresStore(PostgresSaver):
             found = cursor.execute(_WRITTEN, (*key, task.task_id)).fetchall()
         there = {row["idx"]: (row["channel"], row["type"], bytes(row["blob"])) for row in found}
         return all(there.get(row[5]) == (row[6], row[7], bytes(row[8])) for row in rows)
+
+
+def _columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
+    """Turn rows into one array a column."""
+    return {name: [row[number] for row in rows] for number, name in enumerate(names)}
 
 
 def _is_mine(connection: Connection[DictRow]) -> bool:

@@ -95,7 +95,12 @@ class RunTable:
 
     def list(self, *, status: str = "", thread_id: str = "", limit: int = 50) -> Sequence[RunRow]:
         """Return runs, newest first."""
-        rows = self._database.query("list_runs", status=status, thread_id=thread_id, limit=limit)
+        if thread_id:
+            rows = self._database.query("list_runs_of_thread", thread_id=thread_id, status=status, limit=limit)
+        elif status:
+            rows = self._database.query("list_runs_of_status", status=status, limit=limit)
+        else:
+            rows = self._database.query("list_runs", limit=limit)
         return [_run(row) for row in rows]
 
     def unfinished(self) -> Sequence[RunRow]:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import math
-import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, ParamSpec, TypeVar, cast
-from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -20,15 +17,16 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     DeltaChannelHistory,
     get_checkpoint_id,
-    get_checkpoint_metadata,
 )
-from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]  # LangGraph's beta has no public name
 
 from loopwright.crash import CrashPoint, reached
 from loopwright.errors import ClockBehind, StorageCorrupt, ThreadMoved
-from loopwright.state import DELTA_CHANNELS, storable_data
+from loopwright.state import DELTA_CHANNELS
 
 from .behind import Behind, Key, Skipped
+from .clock import await_clock, explain_behind
+from .metadata import metadata_of
+from .squashing import squashed
 from .store import Batch, NoSeal, Seal, Store, Stored, TaskWrites, place_of
 from .threads import check_thread_id
 
@@ -36,11 +34,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 RING_KEY = "__loopwright_ring"
-"""In `configurable`: these are a ring's checkpoints, whose barriers are known. LangGraph keeps it out of metadata."""
-FORK_KEY = "__loopwright_fork"
-"""In `configurable`: the checkpoint that the caller named to go on from, and so asked for a branch of its own."""
-CLOCK_SECONDS = 2.0
-"""How far a clock may be behind to be waited out."""
+"""In `configurable`: these are a ring's checkpoints, whose barriers are known, and the thread id is checked. LangGraph
+keeps it out of metadata."""
 
 
 class Saver(BaseCheckpointSaver[Any]):
@@ -87,31 +82,32 @@ class Saver(BaseCheckpointSaver[Any]):
             ThreadMoved: If another worker has carried the thread on.
             ClockBehind: If its id, which is made of the time, is older than its parent's.
         """
-        given = place_of(config)
-        key, parent = _key(config), given.get("checkpoint_id")
-        if parent and checkpoint["id"] <= parent and RING_KEY in given:
-            raise ClockBehind(_behind_text(key[0]), thread_id=key[0])
+        return self._put(Skipped(config, checkpoint, metadata), new_versions)
+
+    def _put(self, new: Skipped, versions: ChannelVersions) -> RunnableConfig:
+        key, parent, checkpoint_id = _key(new.config), place_of(new.config).get("checkpoint_id"), new.checkpoint["id"]
+        if parent and checkpoint_id <= parent and RING_KEY in place_of(new.config):
+            raise ClockBehind(explain_behind(key[0]), thread_id=key[0])
         if (key, str(parent)) in self._lost:
             self._lost.discard((key, str(parent)))  # who tries again reads what the other one wrote
             self._lines.pop(key, None)
             raise ThreadMoved.of(key[0])
-        new = Skipped(config, checkpoint, metadata)
-        if self._is_behind(config):
+        if self._is_behind(new.config):
             line = self._line(key)
             with line.lock:
-                line.advance(parent, new, new_versions)
+                line.advance(parent, new, versions)
                 if line.must_store():
                     self._store_line(key, line)
         else:
-            self._store_batch(key, parent, new, new_versions, ())
+            self._store_batch(key, parent, new, versions, ())
             reached(CrashPoint.AFTER_CHECKPOINT)
-        place = {"thread_id": key[0], "checkpoint_ns": key[1], "checkpoint_id": checkpoint["id"]}
+        place = {"thread_id": key[0], "checkpoint_ns": key[1], "checkpoint_id": checkpoint_id}
         return {"configurable": place}
 
     def _store_batch(
         self, key: Key, parent_id: str | None, new: Skipped, versions: ChannelVersions, writes: Sequence[TaskWrites]
     ) -> None:
-        metadata = self._seal.seal_metadata(_metadata_of(new, parent_id), key[0], Stored(new.checkpoint, parent_id))
+        metadata = self._seal.seal_metadata(metadata_of(new, parent_id), key[0], Stored(new.checkpoint, parent_id))
         batch = Batch(*key, parent_id, new.checkpoint, metadata, dict(versions), tuple(writes))
         with self._seal.at(key[0]):
             self._store.store(batch)
@@ -126,16 +122,14 @@ class Saver(BaseCheckpointSaver[Any]):
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Keep what a task wrote: a pause, an answer or an error is stored at once, all else with the next barrier."""
-        config = _checked(config)
         key, checkpoint_id = _key(config), str(place_of(config)["checkpoint_id"])
         task = TaskWrites(task_id, task_path, writes)
-        is_signal = any(channel in WRITES_IDX_MAP for channel, _ in writes)
         if not self._is_behind(config):
             self._add(key, config, task)
             return
         line = self._line(key)
         with line.lock:
-            if not is_signal:
+            if not _has_signal(writes):
                 line.keep(checkpoint_id, task)
                 return
             if line.needs_storing(checkpoint_id):
@@ -147,7 +141,7 @@ class Saver(BaseCheckpointSaver[Any]):
     def _add(self, key: Key, config: RunnableConfig, task: TaskWrites) -> None:
         """Store a task's writes; where another writer's stood first, our next checkpoint must not follow them."""
         with self._seal.at(key[0]):
-            was_first = self._store.add_writes(config, task)
+            was_first = self._store.add_writes(_checked(config), task)
         if not was_first:
             self._lost.add((key, str(place_of(config)["checkpoint_id"])))
 
@@ -196,7 +190,7 @@ class Saver(BaseCheckpointSaver[Any]):
         if found is None:
             return None
         if not get_checkpoint_id(config):
-            _await_clock(found.checkpoint["id"])
+            await_clock(found.checkpoint["id"])
         return self._opened(found)
 
     def _opened(self, found: CheckpointTuple) -> CheckpointTuple:
@@ -248,12 +242,7 @@ class Saver(BaseCheckpointSaver[Any]):
         if found is None or found.parent_config is None:
             return 0
         history = self.get_delta_channel_history(config=found.config, channels=[*DELTA_CHANNELS])
-        values = {name: _DeltaSnapshot(_rebuilt(name, past)) for name, past in history.items()}
-        merged = {**found.checkpoint["channel_values"], **values}
-        checkpoint = cast("Checkpoint", {**found.checkpoint, "channel_values": merged})
-        kept = {name: value for name, value in found.metadata.items() if name != "counters_since_delta_snapshot"}
-        metadata = self._seal.seal_metadata(kept, thread_id, Stored(checkpoint, None))
-        head = Batch(thread_id, "", None, checkpoint, metadata, dict(checkpoint["channel_versions"]), ())
+        head = squashed(thread_id, found, history, self._seal)
         with self._seal.at(thread_id):
             return self._store.replace_history(head)
 
@@ -297,16 +286,17 @@ class Saver(BaseCheckpointSaver[Any]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Store a checkpoint, as `put` does; one that stays in memory needs no thread."""
-        stays = self._is_behind(config) and not Skipped(config, checkpoint, metadata).is_barrier()
+        new = Skipped(config, checkpoint, metadata)
+        stays = self._is_behind(config) and not new.is_barrier
         if stays and not self._line(_key(config)).is_forced(checkpoint["id"]):
-            return self.put(config, checkpoint, metadata, new_versions)
-        return await self._hop(self.put, config, checkpoint, metadata, new_versions)
+            return self._put(new, new_versions)
+        return await self._hop(self._put, new, new_versions)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Keep what a task wrote, as `put_writes` does."""
-        if self._is_behind(config) and not any(channel in WRITES_IDX_MAP for channel, _ in writes):
+        if self._is_behind(config) and not _has_signal(writes):
             self.put_writes(config, writes, task_id, task_path)
             return
         await self._hop(self.put_writes, config, writes, task_id, task_path)
@@ -336,67 +326,10 @@ def _checked(config: RunnableConfig) -> RunnableConfig:
 
 def _key(config: RunnableConfig) -> Key:
     given = place_of(config)
-    return check_thread_id(given.get("thread_id")), str(given.get("checkpoint_ns", ""))
+    thread_id = str(given["thread_id"]) if RING_KEY in given else check_thread_id(given.get("thread_id"))
+    return thread_id, str(given.get("checkpoint_ns", ""))
 
 
-def _metadata_of(new: Skipped, parent_id: str | None) -> dict[str, Any]:
-    """Return a checkpoint's metadata: LangGraph's own, and what the caller gave as metadata.
-
-    Only the first checkpoint of a branch is marked as one: from there on it has one history, as any other.
-    LangGraph would also copy each plain value of `configurable`, in the clear: a key or a header among them too.
-    """
-    given, configurable = new.config.get("metadata") or {}, new.config.get("configurable") or {}
-    named = {name: value for name, value in given.items() if name not in configurable}
-    own = cast("CheckpointMetadata", storable_data(_json_like(new.metadata)))
-    stored: dict[str, Any] = {**get_checkpoint_metadata({"metadata": storable_data(_json_like(named))}, own)}
-    stored.pop("writes", None)
-    return {**stored, "is_fork": True} if parent_id and configurable.get(FORK_KEY) == parent_id else stored
-
-
-def _json_like(value: Any) -> Any:
-    """Return metadata as JSON that every database takes; what JSON does not know becomes its text."""
-    if value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    if isinstance(value, dict):
-        return {str(key): _json_like(item) for key, item in cast("dict[str, Any]", value).items()}
-    if isinstance(value, list | tuple):
-        return [_json_like(item) for item in cast("list[Any]", value)]
-    return repr(value)
-
-
-def _rebuilt(name: str, past: DeltaChannelHistory) -> list[Any]:
-    """Return a delta channel's value, as LangGraph would rebuild it."""
-    seed: Any = past.get("seed")
-    base = seed.value if isinstance(seed, _DeltaSnapshot) else seed
-    return DELTA_CHANNELS[name](base, [value for _, _, value in past["writes"]])
-
-
-_UUID_EPOCH = 0x01B21DD213814000
-"""Hundreds of nanoseconds between the beginning of UUID time and of Unix time (RFC 9562, 5.1)."""
-
-
-def _time_of(checkpoint_id: str) -> float | None:
-    """Return when a checkpoint id was made, in seconds since the epoch; None when it is no UUID of version 6."""
-    try:
-        value = UUID(checkpoint_id)
-    except ValueError:
-        return None
-    if value.version != 6:  # noqa: PLR2004 -- the version
-        return None
-    digits = value.hex
-    return (int(digits[:12] + digits[13:16], 16) - _UUID_EPOCH) / 1e7
-
-
-def _await_clock(checkpoint_id: str) -> None:
-    """Wait until the clock has passed the newest checkpoint; one that is far behind is refused when it writes."""
-    made = _time_of(checkpoint_id)
-    ahead = 0.0 if made is None else made - time.time()
-    if 0 < ahead <= CLOCK_SECONDS:
-        time.sleep(ahead)
-
-
-def _behind_text(thread_id: str) -> str:
-    return (
-        f"the clock of this machine is behind the newest checkpoint of thread {thread_id!r}, so what it stores would "
-        "count as older; set the clock right (NTP), or let another machine carry the thread on"
-    )
+def _has_signal(writes: Sequence[tuple[str, Any]]) -> bool:
+    """Tell whether a pause, an answer or an error is among them."""
+    return any(channel in WRITES_IDX_MAP for channel, _ in writes)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from .cipher import Cipher
-from .database import Database, Row
+from .database import Call, Database, Row
 
 SEALED_COLUMNS = frozenset({"task", "input", "args", "payload", "decision", "result", "data", "key"})
 """Ids, names of tools and people, statuses, times and amounts stay readable: they are what is searched by."""
@@ -37,8 +37,15 @@ class SealedDatabase(Database):
 
     def write(self, name: str, /, **values: Any) -> list[Row]:
         """Run a named query that writes."""
-        sealed = {column: self._sealed(column, value, values) for column, value in values.items()}
-        return [self._opened(row) for row in self._inner.write(name, **sealed)]
+        return [self._opened(row) for row in self._inner.write(name, **self._all_sealed(values))]
+
+    def together(self, calls: Sequence[Call]) -> list[list[Row]]:
+        """Run named queries in one transaction."""
+        found = self._inner.together([(name, self._all_sealed(values)) for name, values in calls])
+        return [[self._opened(row) for row in rows] for rows in found]
+
+    def _all_sealed(self, values: dict[str, Any]) -> dict[str, Any]:
+        return {column: self._sealed(column, value, values) for column, value in values.items()}
 
     def _sealed(self, column: str, value: Any, values: Mapping[str, Any]) -> Any:
         if column not in SEALED_COLUMNS or not value:

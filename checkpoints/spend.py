@@ -9,7 +9,7 @@ from typing import Any
 
 from loopwright.state import Tokens
 
-from .database import Database, Row
+from .database import Call, Database, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +52,21 @@ class Spend:
 
     def open(self, run_id: str, step: int, *, model: str, estimate: Tokens, cost_nano: int) -> Opened:
         """Open a row for an attempt that is about to be made; committed before this returns."""
-        with self._database.transaction():
-            self.flush()
-            opened = self._database.write(
-                "open_attempt",
-                run_id=run_id,
-                step=step,
-                model=model,
-                input_tokens=estimate.input,
-                output_tokens=estimate.output,
-                cost_nano=cost_nano,
-                now=self._clock(),
-            )
-            number = opened[0]["attempt"] if opened else 0
-            if number == 1:
-                return Opened(1, (), "")
-            made = [_attempt(row) for row in self._database.query("attempts_of_step", run_id=run_id, step=step)]
-            run = [] if opened else self._database.query("find_run", id=run_id)
+        attempt = {
+            "run_id": run_id,
+            "step": step,
+            "model": model,
+            "input_tokens": estimate.input,
+            "output_tokens": estimate.output,
+            "cost_nano": cost_nano,
+            "now": self._clock(),
+        }
+        opened = self._with_waiting(("open_attempt", attempt))
+        number = opened[0]["attempt"] if opened else 0
+        if number == 1:
+            return Opened(1, (), "")
+        made = [_attempt(row) for row in self._database.query("attempts_of_step", run_id=run_id, step=step)]
+        run = [] if opened else self._database.query("find_run", id=run_id)
         lost = [attempt for attempt in made if attempt.number != number]
         return Opened(number, lost, run[0]["cancel_by"] if run else "")
 
@@ -88,14 +86,16 @@ class Spend:
 
     def flush(self) -> None:
         """Store the settlements that wait; joins the open transaction."""
+        self._with_waiting()
+
+    def _with_waiting(self, *calls: Call) -> list[Row]:
+        """Store the settlements that wait, then run these queries, in one transaction; returns the last one's rows."""
         with self._waiting_lock:
             waiting, self._waiting = self._waiting, []
-        if not waiting:
-            return
+        if not (waiting or calls):
+            return []
         try:
-            with self._database.transaction():
-                for values in waiting:
-                    self._database.write("settle_attempt", **values)
+            return self._database.together([*(("settle_attempt", values) for values in waiting), *calls])[-1]
         except BaseException:
             with self._waiting_lock:
                 self._waiting = waiting + self._waiting

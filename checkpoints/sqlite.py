@@ -5,14 +5,14 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from loopwright.errors import StorageCorrupt, StorageError
 
-from .database import SCHEMA_VERSION, Database, Row, load_queries, load_statements, migrate, refuse_newer
+from .database import SCHEMA_VERSION, Call, Database, Row, load_queries, load_statements, migrate, refuse_newer
 
 BUSY_SECONDS = 30.0
 """How long a write waits for another process's write before it is an error."""
@@ -128,6 +128,11 @@ class SqliteDatabase(Database):
                 return _rows(_execute(self.connection, self._queries[name], values))
             with self.cursor(transaction=True) as cursor:
                 return _rows(_execute(cursor, self._queries[name], values))
+
+    def together(self, calls: Sequence[Call]) -> list[list[Row]]:
+        """Run named queries in one transaction."""
+        with self.transaction():
+            return [_rows(_execute(self.connection, self._queries[name], values)) for name, values in calls]
 
     def close(self) -> None:
         """Close the connection."""

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import WRITES_IDX_MAP, Checkpoint, CheckpointTuple
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    Checkpoint,
+    CheckpointTuple,
+    DeltaChannelHistory,
+    get_checkpoint_id,
+)
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.utils import search_where
@@ -17,6 +23,8 @@ from langgraph.checkpoint.sqlite.utils import search_where
 from loopwright.errors import ThreadMoved
 
 from .database import load_statements
+from .history import Chain
+from .serializer import Serializer
 from .sqlite import SqliteDatabase, translated
 from .store import Batch, Seal, TaskWrites, WriteRow, name_checkpoint, name_write, place_of, sealed_write
 
@@ -34,6 +42,27 @@ _WRITTEN = (
     "select idx, channel, type, value, task_id, checkpoint_id from writes"
     " where thread_id = ? and checkpoint_ns = ? and checkpoint_id = ? and task_id = ?"
 )
+# `cross join` fixes the order of the loops: one look-up by primary key for each ancestor.
+_ANCESTORS = """
+with recursive chain (id, parent, metadata) as (
+    select checkpoint_id, parent_checkpoint_id, metadata from checkpoints
+    where thread_id = ?1 and checkpoint_ns = ?2 and checkpoint_id = ?3
+    union all
+    select c.checkpoint_id, c.parent_checkpoint_id, c.metadata from chain cross join checkpoints c
+    where c.thread_id = ?1 and c.checkpoint_ns = ?2 and c.checkpoint_id = chain.parent
+)
+select id, json_extract(cast(metadata as text), '$.counters_since_delta_snapshot') from chain limit -1 offset 1
+"""
+_CHECKPOINT = (
+    "select type, checkpoint, checkpoint_id from checkpoints"
+    " where thread_id = ? and checkpoint_ns = ? and checkpoint_id = ?"
+)
+_WRITES_ON = """
+select given.key, w.channel, w.task_path, w.task_id, w.idx, w.type, w.value, w.checkpoint_id
+from json_each(?1) as given cross join writes w
+where w.thread_id = ?2 and w.checkpoint_ns = ?3 and w.checkpoint_id = given.value
+    and w.channel in (select value from json_each(?4))
+"""
 _PLACE = ("thread_id", "checkpoint_ns", "checkpoint_id")
 
 
@@ -65,7 +94,7 @@ class SqliteStore(SqliteSaver):
 
     def __init__(self, database: SqliteDatabase, seal: Seal, serde: SerializerProtocol | None = None) -> None:
         """Share the database's connection and lock, and set the tables and the fence up."""
-        super().__init__(database.connection, serde=serde)
+        super().__init__(database.connection, serde=serde or Serializer())
         self._database = database
         self._seal = seal
         with translated(database.path), database.lock:
@@ -142,6 +171,27 @@ class SqliteStore(SqliteSaver):
             number = WRITES_IDX_MAP.get(channel, index)
             where = (thread_id, namespace, checkpoint_id, task.task_id, task.task_path, number, channel)
             yield (*where, *self.serde.dumps_typed(value))
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """Return what delta channels are built from, without deserializing every ancestor as LangGraph's saver does."""
+        chain, given = Chain(channels), place_of(config)
+        newest = get_checkpoint_id(config) or self._newest_id(config)
+        place = (str(given["thread_id"]), str(given.get("checkpoint_ns", "")))
+        with self.cursor(transaction=False) as cursor, self.cursor(transaction=False) as other:
+            for checkpoint_id, counters in cursor.execute(_ANCESTORS, (*place, newest)):
+                if chain.is_over or not chain.enter(checkpoint_id):
+                    break
+                if self._seal.is_on or chain.may_hold(counters):  # under encryption, only what is sealed is believed
+                    kind, blob, _ = other.execute(_CHECKPOINT, (*place, checkpoint_id)).fetchone()
+                    chain.look_into(self.serde.loads_typed((kind, blob))["channel_values"])
+            rows = other.execute(_WRITES_ON, (json.dumps(chain.ids), *place, json.dumps([*channels]))).fetchall()
+        return chain.history(rows, self.serde)
+
+    def _newest_id(self, config: RunnableConfig) -> str | None:
+        found = self.get_tuple(config)
+        return found.checkpoint["id"] if found else None
 
     def replace_history(self, head: Batch) -> int:
         """Keep only this checkpoint."""

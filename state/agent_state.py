@@ -20,8 +20,12 @@ from .usage import UsageRecord
 SCHEMA_VERSION = 1
 """Of the state; `thread["version"]` says which one wrote it."""
 
-SNAPSHOT_FREQUENCY = 1000
-"""A delta channel is stored whole every so many updates; in between only what was added is stored."""
+SNAPSHOT_FREQUENCY = 1_000_000
+"""A delta channel is stored whole every so many updates; in between only what was added is stored.
+
+So many that LangGraph's own bound comes first (5,000 super-steps): each such copy is as long as the thread, and reading
+what was added to a thread costs little more than reading a copy.
+"""
 
 
 DELTA_CHANNELS = {"messages": fold_messages, "trail": fold_trail}

@@ -30,7 +30,11 @@ def fold_messages(current: list[AnyMessage] | None, writes: Sequence[Any]) -> li
 def _messages(writes: Sequence[Any]) -> Iterable[BaseMessage]:
     for write in writes:
         several = cast("list[Any]", write) if isinstance(write, list) else [write]  # type: ignore[redundant-cast]  # pyright needs it
-        yield from convert_to_messages(several)
+        for one in several:
+            if isinstance(one, BaseMessage):
+                yield one
+            else:
+                yield from convert_to_messages([one])
 
 
 def _fold(out: list[Any], known: set[str | None], message: BaseMessage) -> None:

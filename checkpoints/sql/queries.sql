@@ -33,9 +33,16 @@ select * from lw_runs where id = :id;
 -- name: find_runs_by_prefix
 select id from lw_runs where substr(id, 1, length(:prefix)) = :prefix order by id limit 3;
 
+-- Lists: a query for each choice, since one for all of them could use no index.
+
 -- name: list_runs
-select * from lw_runs
-where (:status = '' or status = :status) and (:thread_id = '' or thread_id = :thread_id)
+select * from lw_runs order by created_at desc limit :limit;
+
+-- name: list_runs_of_status
+select * from lw_runs where status = :status order by created_at desc limit :limit;
+
+-- name: list_runs_of_thread
+select * from lw_runs where thread_id = :thread_id and (:status = '' or status = :status)
 order by created_at desc limit :limit;
 
 -- name: unfinished_runs
@@ -103,8 +110,10 @@ select * from lw_approvals where id = :id;
 select id from lw_approvals where substr(id, 1, length(:prefix)) = :prefix order by id limit 3;
 
 -- name: open_approvals
-select a.* from lw_approvals a
-where a.status = 'open' and (:run_id = '' or a.run_id = :run_id) order by a.created_at, a.id limit :limit;
+select * from lw_approvals where status = 'open' order by created_at, id limit :limit;
+
+-- name: open_approvals_of_run
+select * from lw_approvals where run_id = :run_id and status = 'open' order by created_at, id limit :limit;
 
 -- name: cast_vote
 -- One vote a person, while the question is open.
@@ -147,19 +156,20 @@ select * from lw_approvals where effect_id = :effect_id and status = 'open';
 insert into lw_effects (id, key, digest, tool, run_id, thread_id, status, owner, generation, until, began_at)
 values (:id, :key, :digest, :tool, :run_id, :thread_id, 'claimed', :owner, 1, :until, :now)
 on conflict (id) do nothing
-returning generation;
+returning *;
 
 -- name: reclaim_effect
 -- Take over what another has left, if nobody else did meanwhile.
 update lw_effects set status = 'claimed', owner = :owner, generation = generation + 1, until = :until, digest = :digest,
     run_id = :run_id, thread_id = :thread_id, began_at = :now, result = '', ended_at = null
 where id = :id and generation = :generation and status = :status
-returning generation;
+returning *;
 
 -- name: unsettled_like
 -- The same call elsewhere in the thread, begun by who is gone, or with an outcome that nobody knows.
+-- (The index holds these two statuses; SQLite must be told so by the same words.)
 select * from lw_effects
-where digest = :digest and id <> :id and (run_id = :run_id or (:thread_id <> '' and thread_id = :thread_id))
+where digest = :digest and status in ('claimed', 'unknown') and id <> :id and (run_id = :run_id or (:thread_id <> '' and thread_id = :thread_id))
     and (status = 'unknown' or (status = 'claimed' and until <= :now))
 order by began_at limit 1;
 
@@ -172,7 +182,7 @@ returning generation;
 -- Only who claimed it last may say what became of it; an outcome that was unknown may become known.
 update lw_effects set status = :status, result = :result, ended_at = :now
 where id = :id and owner = :owner and generation = :generation and status in ('claimed', 'unknown')
-returning id;
+returning *;
 
 -- name: lose_effect
 -- Its claim has run out: from now on its outcome is unknown.
@@ -220,6 +230,7 @@ select number, hash from lw_log_head;
 update lw_log_head set number = :number, hash = :hash;
 
 -- name: append_log
+-- Together with `move_log_head`.
 insert into lw_log (number, at, thread_id, run_id, event, data, previous, hash)
 values (:number, :at, :thread_id, :run_id, :event, :data, :previous, :hash);
 
@@ -235,8 +246,11 @@ delete from lw_spend where run_id = :id;
 -- name: forget_log
 delete from lw_log where run_id = :id;
 
+-- name: whole_log
+select * from lw_log order by number;
+
 -- name: log_of_run
-select * from lw_log where :run_id = '' or run_id = :run_id order by number;
+select * from lw_log where run_id = :run_id order by number;
 
 -- name: release_effect
 -- Nothing was begun: as if it had never been claimed.

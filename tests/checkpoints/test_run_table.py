@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 
-from loopwright import Checkpoints, RunStatus, StopReason
+from loopwright import Checkpoints, RunStatus, StopReason, open_checkpoints
 from loopwright.checkpoints import NewApproval, RunRow
+from loopwright.checkpoints.database import load_queries
 from loopwright.testing import ManualClock
 
 WHO = {"thread_id": "t", "agent": "a"}
@@ -116,3 +122,41 @@ def test_saying_again_that_it_waits_loses_no_decision(checkpoints: Checkpoints, 
     clock.advance(5)
     ledger.runs.set_status("r1", RunStatus.WAITING)
     assert ["r1"] == [run.id for run in ledger.runs.unfinished()]
+
+
+def test_lists(checkpoints: Checkpoints, clock: ManualClock) -> None:
+    """Newest first; of one status, of one thread, of both, or of all."""
+    for number in range(4):
+        start(checkpoints, f"r{number}", f"t{number % 2}")
+        clock.advance(1)
+    checkpoints.ledger.end_run("r2", StopReason.ANSWERED, thread_id="t0", cost_nano=0)
+    runs = checkpoints.ledger.runs
+    listed = [runs.list(), runs.list(status="running"), runs.list(thread_id="t0")]
+    assert [["r3", "r2", "r1", "r0"], ["r3", "r1", "r0"], ["r2", "r0"]] == [[row.id for row in rows] for rows in listed]
+    assert ["r0"] == [row.id for row in runs.list(thread_id="t0", status="running")]
+    assert ["r3"] == [row.id for row in runs.list(limit=1)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "list_runs",
+        "list_runs_of_status",
+        "list_runs_of_thread",
+        "open_approvals",
+        "open_approvals_of_run",
+        "approvals_of_effect",
+        "unsettled_like",
+        "log_of_run",
+    ],
+)
+def test_what_is_asked_often_is_read_from_an_index(tmp_path: Path, name: str) -> None:
+    """However many rows there are, no table is read through, and no list is sorted whole."""
+    query = load_queries()[name]
+    values = dict.fromkeys(re.findall(r":(\w+)", query), "")
+    path = tmp_path / "runs.db"
+    with open_checkpoints(f"sqlite:///{path}"), closing(sqlite3.connect(path)) as connection:
+        plan = connection.execute(f"explain query plan {query}", values).fetchall()
+    steps = [str(row[3]) for row in plan]
+    assert [] == [step for step in steps if step.startswith("SCAN") and "USING INDEX" not in step]
+    assert not name.startswith("list") or "USE TEMP B-TREE FOR ORDER BY" not in steps

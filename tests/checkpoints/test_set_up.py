@@ -13,7 +13,7 @@ from tests.world.stories import ANSWER, build_shop, finish
 from tests.world.till import Till
 
 from loopwright import SyncRuns, open_checkpoints
-from loopwright.checkpoints.database import SCHEMA_VERSION
+from loopwright.checkpoints.database import SCHEMA_VERSION, load_migration
 from loopwright.errors import StorageError, VersionUnsupported
 
 MANY = 8
@@ -142,3 +142,14 @@ def test_a_migration_that_breaks_off_leaves_nothing(empty: Store) -> None:
     assert "lw_runs" not in {row[0] for row in empty.execute(tables)}
     empty.execute("drop table lw_log_head")
     make_ready(empty)
+
+
+def test_the_first_schema_is_brought_up_to_date(empty: Store) -> None:
+    """What 0.1.0 set up gets the columns and indexes that it lacks, with its rows in place."""
+    run = "insert into lw_runs (id, thread_id, agent, task, status, created_at, updated_at)"
+    note = ["create table lw_schema (version integer primary key)", "insert into lw_schema (version) values (1)"]
+    empty.run([*load_migration(1), f"{run} values ('r1', 't', 'a', 'hello', 'running', 1, 1)"])
+    empty.run(note if empty.kind == "postgres" else ["pragma user_version = 1"])
+    with open_checkpoints(empty.url) as checkpoints:
+        assert ["r1"] == [run.id for run in checkpoints.ledger.runs.list(status="running")]
+    assert {"lw_runs_by_creation", "lw_runs_by_status"} <= fenced(empty)
