@@ -36,15 +36,15 @@ with written as (
         (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
     select %(thread)s, %(namespace)s, %(parent)s, given.*
     from unnest(
-        %(tasks)s::text[], %(paths)s::text[], %(numbers)s::int[], %(channels)s::text[],
-        %(kinds)s::text[], %(values)s::bytea[]
+        %(tasks)b::text[], %(paths)b::text[], %(numbers)b::int[], %(channels)b::text[],
+        %(kinds)b::text[], %(values)b::bytea[]
     ) as given
     on conflict (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) do nothing
 ), kept as (
     insert into checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
     select %(thread)s, %(namespace)s, given.*
     from unnest(
-        %(blob_channels)s::text[], %(blob_versions)s::text[], %(blob_kinds)s::text[], %(blobs)s::bytea[]
+        %(blob_channels)b::text[], %(blob_versions)b::text[], %(blob_kinds)b::text[], %(blobs)b::bytea[]
     ) as given
     on conflict (thread_id, checkpoint_ns, channel, version) do nothing
 )

@@ -108,10 +108,15 @@ def _functions(size: int) -> tuple[Callable[[int], Any], Callable[[int], Any]]:
     return look_up, alook_up
 
 
+def look_up_of(size: int, *, awaited: bool) -> Callable[[int], Any]:
+    """Return the tool's body, blocking or awaited."""
+    return _functions(size)[awaited]
+
+
 def build_ours(model: Walker, steps: int, size: int, kept: Any, *, awaited: bool) -> Any:
     """Build loopwright's agent: guard and ledger are always on."""
     bounds = loopwright.Limits(max_steps=steps + 1, max_tool_calls=steps + 1, max_tokens=10**9)
-    body = loopwright.tool(effect="read", name="look_up")(_functions(size)[awaited])
+    body = loopwright.tool(effect="read", name="look_up")(look_up_of(size, awaited=awaited))
     return loopwright.create_agent(model, [body], limits=bounds, checkpoints=kept)
 
 
@@ -124,7 +129,7 @@ def build_peer(model: Walker, steps: int, size: int, kept: Any, *, awaited: bool
         ToolRetryMiddleware(max_retries=2),
         SummarizationMiddleware(model=model, trigger=("tokens", 10**9)),
     ]
-    body = langchain_tool("look_up")(_functions(size)[awaited])
+    body = langchain_tool("look_up")(look_up_of(size, awaited=awaited))
     return create_peer(model, [body], middleware=middleware if full else (), checkpointer=kept)
 
 

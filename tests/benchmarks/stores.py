@@ -30,7 +30,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
-from tests.benchmarks.steps import BARE, OURS, TASK, Durability, Subject, Walker
+from tests.benchmarks.steps import BARE, OURS, TASK, Durability, Subject, Walker, look_up_of
 from tests.world.postgres import Postgres
 
 import loopwright
@@ -126,47 +126,94 @@ def _url(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def measure_postgres(steps: int, rounds: int, folder: Path) -> None:
-    """Print microseconds of CPU a step of the client over PostgreSQL; the server's own is not in it."""
-    print(f"PostgreSQL, {steps} steps: microseconds of CPU a step (our part of the peer's)")
-    set_ups: Sequence[tuple[str, Durability]] = ((OURS, "sync"), (BARE, "async"), (BARE, "sync"))
-    subjects = [InPostgres(name, awaited, durability) for awaited in (False, True) for name, durability in set_ups]
-    with Postgres() as server:
+class Writing(Subject):
+    """The same over SQLite, with steps that change something: ours are allowed by a rule, claimed and settled."""
+
+    def _build(self, model: Any, steps: int, size: int, kept: Any) -> Any:
+        return _build_writing(self, model, steps, size, kept) or super()._build(model, steps, size, kept)
+
+
+class WritingInPostgres(InPostgres):
+    """The same over PostgreSQL."""
+
+    def _build(self, model: Any, steps: int, size: int, kept: Any) -> Any:
+        return _build_writing(self, model, steps, size, kept) or super()._build(model, steps, size, kept)
+
+
+def _build_writing(subject: Subject, model: Any, steps: int, size: int, kept: Any) -> Any:
+    """Build ours with a tool that writes; None for the peer, which knows no difference."""
+    if subject.name != OURS:
+        return None
+    bounds = loopwright.Limits(max_steps=steps + 1, max_tool_calls=steps + 1, max_tokens=10**9)
+    body = loopwright.tool(effect="write", name="look_up")(look_up_of(size, awaited=subject.awaited))
+    allowed = [loopwright.allow("look_up")]
+    return loopwright.create_agent(model, [body], limits=bounds, permissions=allowed, checkpoints=kept)
+
+
+SET_UPS: Sequence[tuple[str, Durability]] = ((OURS, "sync"), (BARE, "async"), (BARE, "sync"))
+
+
+def measure_steps(kind: type[Subject], steps: int, rounds: int, folder: Path) -> None:
+    """Print microseconds of CPU a step; of PostgreSQL the client's, the server's own is not in it."""
+    print(f"{kind.__name__}, {steps} steps: microseconds of CPU a step (our part of the peer's), medians and least")
+    subjects = [kind(name, awaited, durability) for awaited in (False, True) for name, durability in SET_UPS]
+    with ExitStack() as stack:
+        server = stack.enter_context(Postgres()) if issubclass(kind, InPostgres) else None
         for _ in range(rounds):
             for subject in subjects:
-                with server.database("template0") as database:
-                    place = folder / "url"
-                    place.write_text(database.url, encoding="utf-8")
-                    subject.run(steps, place)
+                _run_once(subject, steps, server, folder)
     for subject in subjects:
         ours = next(other for other in subjects if other.name == OURS and other.awaited == subject.awaited)
-        ratio = "" if subject is ours else f" ({ours.least(steps) / subject.least(steps):.3f})"
+        median, least = statistics.median(subject.micros[steps]), subject.least(steps)
+        parts = f" ({statistics.median(ours.micros[steps]) / median:.3f}, {ours.least(steps) / least:.3f})"
         door = "async" if subject.awaited else "sync"
-        print(f"  {door:5} {subject.name:14} {subject.durability:6} {subject.least(steps):8,.0f}{ratio}")
+        print(f"  {door:5} {subject.name:14} {subject.durability:6} {median:8,.0f} {least:8,.0f}", end="")
+        print("" if subject is ours else parts)
+
+
+def _run_once(subject: Subject, steps: int, server: Postgres | None, folder: Path) -> None:
+    if server is None:
+        subject.run(steps, folder / f"{uuid.uuid4().hex}.db")
+        return
+    with server.database("template0") as database:
+        place = folder / "url"
+        place.write_text(database.url, encoding="utf-8")
+        subject.run(steps, place)
 
 
 def measure_length(counts: Sequence[int], folder: Path) -> None:
-    """Print what a step adds to the file in short and long threads, and how long reading the last state takes."""
-    print("a step's bytes in the file, observations of 1 KB")
+    """Print what a step adds to the file in short and long threads."""
+    empty = folder / "empty.db"
+    loopwright.open_checkpoints(f"sqlite:///{empty}").close()
+    print(f"a step's bytes in the file, observations of 1 KB; an empty file has {empty.stat().st_size:,}")
     for steps in counts:
         path = folder / f"{uuid.uuid4().hex}.db"
         Subject(OURS, awaited=False, durability="sync").run(steps, path, size=1000, warm=False)
-        print(f"  {steps:5} steps: {path.stat().st_size / steps:8,.0f}")
+        size = path.stat().st_size
+        beyond = (size - empty.stat().st_size) / steps
+        print(f"  {steps:5} steps: {size / steps:8,.0f}, beyond the empty file {beyond:8,.0f}")
 
 
-def measure_reading(steps: int, folder: Path) -> None:
-    """Print how long the newest state of a long thread takes to read, beside LangGraph's default."""
-    config: Any = {"configurable": {"thread_id": "t"}, "recursion_limit": 10 * steps}
-    with loopwright.open_checkpoints(f"sqlite:///{folder / 'read.db'}") as kept:
-        ours = build_ours(Planner(steps=steps), steps, kept)
-        ours.invoke({"messages": [("user", TASK)]}, config)
-        mine = _median(lambda: ours.get_state(config))
-    with SqliteSaver.from_conn_string(str(folder / "read-peer.db")) as saver:
-        peer = build_peer(Planner(steps=steps), saver)
-        peer.invoke({"messages": [("user", TASK)]}, config, durability="sync")
-        theirs = _median(lambda: peer.get_state(config))
-    print(f"reading the last state of {steps} steps: {mine:.1f} ms, LangGraph's default {theirs:.1f} ms", end=" ")
-    print(f"({mine / theirs:.3f})")
+def measure_reading(counts: Sequence[int], folder: Path) -> None:
+    """Print the CPU that the newest state of a thread takes to read, beside LangGraph's default."""
+    for steps in counts:
+        config: Any = {"configurable": {"thread_id": "t"}, "recursion_limit": 10 * steps + 100}
+        with (
+            loopwright.open_checkpoints(f"sqlite:///{folder / f'read-{steps}.db'}") as kept,
+            SqliteSaver.from_conn_string(str(folder / f"read-peer-{steps}.db")) as saver,
+        ):
+            ours, peer = (
+                build_ours(Planner(steps=steps), steps, kept),
+                build_peer(Planner(steps=steps), saver),
+            )
+            ours.invoke({"messages": [("user", TASK)]}, config)
+            peer.invoke({"messages": [("user", TASK)]}, config, durability="exit")  # else it stores gigabytes
+            mine: list[float] = []
+            theirs: list[float] = []
+            for _ in range(9):
+                mine.append(_median(partial(ours.get_state, config), times=3))
+                theirs.append(_median(partial(peer.get_state, config), times=3))
+        print(f"reading the last state of {steps} steps: {_compared(mine, theirs)}")
 
 
 def measure_resume(counts: Sequence[int], folder: Path) -> None:
@@ -174,7 +221,7 @@ def measure_resume(counts: Sequence[int], folder: Path) -> None:
     for steps in counts:
         mine: list[float] = []
         theirs: list[float] = []
-        for _ in range(5):
+        for _ in range(9):
             with loopwright.open_checkpoints(f"sqlite:///{folder / f'{uuid.uuid4().hex}.db'}") as kept:
                 ours = build_ours(Planner(steps=steps, pays=True), steps, kept)
                 mine.append(_resumed(ours, Command(resume={"type": "approve"}), {}))
@@ -182,10 +229,14 @@ def measure_resume(counts: Sequence[int], folder: Path) -> None:
                 peer = build_peer(Planner(steps=steps, pays=True), saver)
                 yes: Any = Command(resume={"decisions": [{"type": "approve"}]})
                 theirs.append(_resumed(peer, yes, {"durability": "sync"}))
-        ratio = min(mine) / min(theirs)
-        print(
-            f"resume after {steps} steps: {min(mine):.1f} ms, create_agent with HITL {min(theirs):.1f} ms ({ratio:.3f})"
-        )
+        print(f"resume after {steps} steps, the peer with HITL: {_compared(mine, theirs)}")
+
+
+def _compared(mine: Sequence[float], theirs: Sequence[float]) -> str:
+    """Say medians in milliseconds, and how far the rounds lie apart."""
+    ours, peer = statistics.median(mine), statistics.median(theirs)
+    noise = max((max(rounds) - min(rounds)) / statistics.median(rounds) for rounds in (mine, theirs))
+    return f"{ours:.1f} ms, the peer {peer:.1f} ms ({ours / peer:.3f}); rounds differ by {noise:.0%}"
 
 
 def _resumed(agent: Any, answer: Any, options: dict[str, Any]) -> float:
@@ -218,7 +269,7 @@ def _fill(kept: Any, count: int) -> None:
     with ledger.database.transaction():
         for number in range(count):
             ids = {"id": f"run-{number}", "thread_id": f"thread-{number}", "now": float(number)}
-            ledger.database.write("start_run", agent="a", task="Refund it.", input="", **ids)
+            ledger.database.write("start_run", agent="a", task="Refund it.", input="", requester="", **ids)
             ledger.database.write(
                 "set_run_status", id=ids["id"], status="waiting", reason="", cost_nano=0, now=ids["now"]
             )
@@ -234,6 +285,8 @@ def _fill(kept: Any, count: int) -> None:
                 effect_id="",
                 now=ids["now"],
                 expires_at=None,
+                remind_at=None,
+                needs="",
             )
 
 
@@ -275,11 +328,12 @@ def measure_crowd(count: int, steps: int, folder: Path) -> None:
 
 
 def _median(read: Callable[[], object], times: int = 9) -> float:
+    """Return the milliseconds of CPU that a call takes."""
     spent: list[float] = []
     for _ in range(times):
-        began = time.perf_counter()
+        began = time.process_time()
         read()
-        spent.append(time.perf_counter() - began)
+        spent.append(time.process_time() - began)
     return statistics.median(spent) * 1000
 
 
@@ -292,10 +346,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="loopwright-bench-") as name:
         folder = Path(name)
         measure_inbox((1_000,) if quick else (10_000, 100_000), folder)
-        measure_reading(50 if quick else 500, folder)
+        measure_reading((50,) if quick else (50, 500, 2_000), folder)
         measure_resume((10,) if quick else (50, 200), folder)
         measure_length((50,) if quick else (50, 500, 2_000), folder)
-        measure_postgres(10 if quick else 50, 2 if quick else 5, folder)
+        for kind in (InPostgres, Writing, WritingInPostgres):
+            measure_steps(kind, 10 if quick else 50, 2 if quick else 7, folder)
         measure_crowd(50 if quick else 1_000, 10, folder)
 
 
