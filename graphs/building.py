@@ -15,7 +15,7 @@ from loopwright.checkpoints import Checkpoints
 from loopwright.errors import ConfigurationError, DuplicateTool, UnknownTool
 from loopwright.models import Price, Pricer, estimate_tools, known_price, model_name, open_model
 from loopwright.nodes import AgentSpec
-from loopwright.policy import Loops, Rule, check_loops, check_rules
+from loopwright.policy import Loops, Rule, check_conditions, check_loops, check_rules
 from loopwright.state import Limits
 from loopwright.tools import READ_RESULT, Caps, Contract, Tool, build_reader, contract_of
 
@@ -65,7 +65,7 @@ def build_spec(
         offered=tuple(offered),
         tools_tokens=estimate_tools(offered),
         tools={**contracts, reader.name: reader.contract},
-        rules=check_rules(rules, contracts),
+        rules=_rules(rules, contracts),
         limits=limits,
         loops=check_loops(loops, contracts),
         system_prompt=system_prompt,
@@ -73,6 +73,12 @@ def build_spec(
         wrap_up=wrap_up,
         caps=caps,
     )
+
+
+def _rules(given: Sequence[object], contracts: Mapping[str, Contract]) -> tuple[Rule, ...]:
+    rules = check_rules(given, contracts)
+    check_conditions(rules, {name: tuple(contract.schema.model_fields) for name, contract in contracts.items()})
+    return rules
 
 
 def _reader(contracts: Mapping[str, Contract], caps: Caps) -> Tool:

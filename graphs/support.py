@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 
 from loopwright.models import default_model
-from loopwright.policy import ProposedCall, allow, ask, deny
+from loopwright.policy import ProposedCall, allow, ask, deny, from_user
 from loopwright.state import Happened, Limits, NotHappened, happened, not_happened
 from loopwright.tools import Effect, NotDone, Tool, tool
 
@@ -165,10 +165,10 @@ def build_support_agent(model: BaseChatModel | str | None = None, shop: Shop | N
             max_seconds=120,
         ),
         permissions=[
-            allow("issue_refund", when=_is_small),
+            allow("issue_refund", when=from_user("order_id") & _is_small),
             ask("issue_refund", when=lambda call: not _is_small(call), reason=_WHY_ASKED),
             deny("issue_refund", when=_is_over_cap, reason=f"refunds above {NEVER_ABOVE} are not paid here"),
-            allow("escalate"),
+            allow("escalate", clears_taint=True),
         ],
         name="support",
     )

@@ -12,7 +12,7 @@ from loopwright.checkpoints import EffectRow, EffectStatus, Ledger
 from loopwright.errors import ThreadNotFound, VersionUnsupported
 from loopwright.policy import Kind, Seen, call_key, next_window, result_key, way_of
 from loopwright.state import (
-    NUDGE,
+    FORGET,
     SCHEMA_VERSION,
     AgentState,
     Call,
@@ -38,9 +38,10 @@ from loopwright.state import (
     storable,
     storable_data,
 )
-from loopwright.tools import FULL_TEXT, Shown, mark_untrusted, reader_id, shares, show
+from loopwright.tools import FULL_TEXT, Shown, reader_id, shares, show
 
 from .claims import claim_of
+from .context import Fence, is_users, source_of, unrecorded
 from .ladder import LOOP_GUARD, LOOP_NOTES
 from .port import Port
 from .questions import LEFT_UNKNOWN
@@ -102,8 +103,7 @@ def _new_task(state: AgentState) -> HumanMessage | None:
     messages = state.get("messages") or []
     last = messages[-1] if messages else None
     run = current_run(state)
-    is_task = isinstance(last, HumanMessage) and not str(last.id).startswith(NUDGE)
-    if isinstance(last, HumanMessage) and is_task and (run is None or run["task_id"] != last.id):
+    if isinstance(last, HumanMessage) and is_users(last) and (run is None or run["task_id"] != last.id):
         return last
     if not state.get("turn"):
         text = "there is no task on this thread: the newest message is not a user's; start with a user message"
@@ -146,6 +146,8 @@ async def _take_in(task: HumanMessage, state: AgentState, port: Port) -> dict[st
     window: dict[str, Any] = {}
     told: list[AnyMessage] = closed.get("messages", [])
     closed["messages"] = [*told, *_answers_to_strays([*state["messages"], *told])]
+    if taint := _taint_on_arrival([*state["messages"], *told], state, port):
+        closed["taint"] = [*taint, *closed.get("taint", [])]
     if task.text != storable(task.text):
         cleaned = task.model_copy(update={"content": storable_data(task.content)})
         closed["messages"].append(cleaned)
@@ -167,6 +169,18 @@ async def _run_id(task: HumanMessage, port: Port, ledger: Ledger) -> str:
     known = await port.ask(ledger, ledger.runs.find, name)
     is_reused = known is not None and known.is_final and not place.is_fork
     return digest(name, place.checkpoint_id) if is_reused else name
+
+
+def _taint_on_arrival(messages: Sequence[AnyMessage], state: AgentState, port: Port) -> list[Any]:
+    """Return what a new task changes of the taint.
+
+    It is forgotten with the transcript: once nothing is left but what users wrote. And it is noted for a history that
+    came without a record of it.
+    """
+    recorded = state.get("taint") or []
+    if recorded and all(map(is_users, messages)):
+        return [FORGET]
+    return unrecorded(messages, recorded, port.spec.tools)
 
 
 def _answers_to_strays(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
@@ -282,20 +296,32 @@ def _handed_over(turn: Iterable[Call], port: Port) -> str:
 
 
 def _told(turn: list[Call], state: AgentState, port: Port) -> dict[str, Any]:
-    """Return the turn as tool messages, in call order, and as trail entries."""
-    step = state["usage"]["steps"]
+    """Return the turn as tool messages, in call order, as trail entries, and with the sources of foreign text."""
+    run_id, step = state["run"]["id"], state["usage"]["steps"]
     fitting = zip(turn, shares([len(_text(call)) for call in turn], port.spec.caps), strict=True)
-    messages = [_message(call, share, state["run"]["id"], step, port) for call, share in fitting]
-    return {"messages": messages, "trail": [_entry(call, state["run"]["id"], step) for call in turn]}
+    messages = [_message(call, share, run_id, step, port) for call, share in fitting]
+    told: dict[str, Any] = {"messages": messages, "trail": [_entry(call, run_id, step) for call in turn]}
+    taint = [
+        source_of(call, message, _text(call), run_id, step)
+        for call, message in zip(turn, messages, strict=True)
+        if _is_foreign(call, port)
+    ]
+    return {**told, "taint": taint} if taint else told
+
+
+def _is_foreign(call: Call, port: Port) -> bool:
+    """Tell whether strangers may have written what the model reads about a call."""
+    contract = port.spec.tools.get(call["name"])
+    return contract is not None and contract.untrusted and _outcome(call) in (Outcome.DONE, Outcome.ERROR)
 
 
 def _message(call: Call, share: int, run_id: str, step: int, port: Port) -> ToolMessage:
-    contract, outcome = port.spec.tools.get(call["name"]), _outcome(call)
+    outcome = _outcome(call)
     name = f"tool-{run_id}-{step}-{call['ordinal']}"
     shown = show(_text(call), share, reader_id(name))
-    is_foreign = contract is not None and contract.untrusted and outcome in (Outcome.DONE, Outcome.ERROR)
+    fence = Fence(call["name"], f"{run_id}/{step}/{call['ordinal']}") if _is_foreign(call, port) else None
     return ToolMessage(
-        _noted(call, _content(call, shown, call["name"] if is_foreign else "")),
+        _noted(call, _content(call, shown, fence)),
         artifact=_artifact(call, shown),
         tool_call_id=call["id"],
         name=call["name"] or "unknown",
@@ -305,17 +331,16 @@ def _message(call: Call, share: int, run_id: str, step: int, port: Port) -> Tool
     )
 
 
-def _content(call: Call, shown: Shown, source: str) -> Any:
-    """Return the message's content; text from a source that is not trusted is marked.
+def _content(call: Call, shown: Shown, fence: Fence | None) -> Any:
+    """Return the message's content; text by strangers is fenced.
 
     Blocks are shown as they are while their texts fit; else what is left is text.
     """
     result = call.get("result")
     blocks = result.get("blocks") if result else None
     if blocks and not shown.notice:
-        marked = [{**one, "text": mark_untrusted(one["text"], source)} if "text" in one else one for one in blocks]
-        return marked if source else blocks
-    return (mark_untrusted(shown.text, source) if source else shown.text) + shown.notice
+        return [{**one, "text": fence.around(one["text"])} if fence and "text" in one else one for one in blocks]
+    return (fence.around(shown.text) if fence else shown.text) + shown.notice
 
 
 def _noted(call: Call, content: Any) -> Any:

@@ -75,6 +75,8 @@ def payload_of(call: Call, run_id: str) -> dict[str, Any]:
     if call["question"] == Question.APPROVAL:
         shown["needs"] = needs
         shown["votes"] = call.get("votes", [])
+    if taint := call.get("taint"):
+        shown["taint"] = taint
     if call["effect"]:
         shown["effect_id"] = call["effect"]
     if call["error"]:
@@ -91,7 +93,17 @@ def _describe(call: Call) -> str:
     thought = f" The model's words: {call['thought']}" if call["thought"] else ""
     who = describe_requirement(needs_of(call))
     decides = f" It takes {who}." if who else ""
-    return f"May {call['name']} run with these arguments? ({call['why']}){decides}{thought}"
+    return f"May {call['name']} run with these arguments? ({call['why']}){decides}{thought}{_describe_taint(call)}"
+
+
+def _describe_taint(call: Call) -> str:
+    """Show an approver where the call's values stand in text by strangers."""
+    told = [
+        f"{each['argument']} stands in text by strangers, from {each['tool']}({each['origin']}): {each['text']}"
+        for each in call.get("taint", ())
+        if each["argument"]
+    ]
+    return "".join(f"\n{line}" for line in told)
 
 
 def parse_answer(answer: object) -> dict[str, Any] | None:

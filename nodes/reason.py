@@ -108,8 +108,9 @@ def _bounds(state: AgentState, spec: AgentSpec) -> Bounds:
 
 
 def _sent(state: AgentState, usage: UsageRecord, spec: AgentSpec) -> tuple[list[AnyMessage], Room | StopReason]:
-    """Return what the model is sent, the system prompt and then the transcript, and what is reserved for the call."""
-    prompt = [SystemMessage(spec.system_prompt)] if spec.system_prompt else []
+    """Return what the model is sent, the instructions and then the transcript, and what is reserved for the call."""
+    instructions = spec.instructions
+    prompt = [SystemMessage(instructions)] if instructions else []
     sent: list[AnyMessage] = [*prompt, *state["messages"]]
     left = left_of(_bounds(state, spec), usage)
     wanted = Wanted(input=0, most=most_output(spec.model), price=spec.price)

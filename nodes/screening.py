@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from loopwright.policy import Bounds, ProposedCall, Screening, refuse_call, refuse_person, screen
+from loopwright.policy import Bounds, ProposedCall, passages, refuse_call, refuse_person, screen, tighten
 from loopwright.state import (
     AgentState,
     Call,
@@ -24,6 +24,7 @@ from loopwright.state import (
 )
 from loopwright.tools import UnfitArguments
 
+from .context import observed_in, said_by_user, taint_of
 from .questions import needs_of
 from .spec import AgentSpec
 
@@ -45,8 +46,11 @@ def screen_call(call: Call, state: AgentState, spec: AgentSpec) -> Call:
     checked: Call = {**call, "args": args, "changes": not contract.is_read}
     if refused := _refused_before(checked, state):
         return {**checked, "verdict": Verdict.DENY, "why": refused, "by": "the earlier decision"}
-    seen = _screening(checked, contract.effect.value, state, spec)
+    proposed = _proposed(checked, contract.effect.value, state, spec)
+    seen = tighten(screen(spec.rules, proposed), spec.rules, proposed)
     judged: Call = {**checked, "verdict": seen.verdict, "why": seen.why, "by": seen.by}
+    if seen.verdict is Verdict.ASK and proposed.taint:
+        judged["taint"] = passages(proposed)
     if seen.needs is not None:
         judged["needs"] = seen.needs
     if seen.expires_in is not None:
@@ -66,12 +70,22 @@ def _explain(error: ValidationError) -> str:
     return "; ".join(parts)
 
 
-def _screening(call: Call, effect: str, state: AgentState, spec: AgentSpec) -> Screening:
+def _proposed(call: Call, effect: str, state: AgentState, spec: AgentSpec) -> ProposedCall:
     contract = spec.tools[call["name"]]
     valid = contract.schema.model_validate(call["args"])
     args: Mapping[str, Any] = {name: getattr(valid, name) for name in contract.schema.model_fields}
-    proposed = ProposedCall(call["name"], effect, args, state["run"], state["thread"], state.get("trail") or ())
-    return screen(spec.rules, proposed)
+    messages = state["messages"]
+    return ProposedCall(
+        call["name"],
+        effect,
+        args,
+        state["run"],
+        state["thread"],
+        state.get("trail") or (),
+        said=said_by_user(messages),
+        taint=taint_of(state, spec.tools),
+        observed=observed_in(messages),
+    )
 
 
 def admit(call: Call, usage: UsageRecord, limits: Limits | Bounds) -> tuple[Call, UsageRecord]:

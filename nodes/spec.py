@@ -14,7 +14,7 @@ from langchain_core.tools import BaseTool
 from loopwright.models import Pricer
 from loopwright.policy import Bounds, Loops, Rule, bounds_of
 from loopwright.state import Limits, Purpose, RunRecord, ThreadRecord
-from loopwright.tools import Caps, Contract, full_text
+from loopwright.tools import UNTRUSTED_NOTE, Caps, Contract, full_text
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,12 @@ class AgentSpec:
     """Whether a run that meets a limit may say in one last call what it found."""
     channels: tuple[str, ...] = ("messages", "run", "usage", "thread", "trail")
     """What a tool can read of the state."""
+
+    @property
+    def instructions(self) -> str:
+        """What the model is told before the transcript: the system prompt, and what the marks on foreign text mean."""
+        has_strangers = any(contract.untrusted for contract in self.tools.values())
+        return "\n\n".join(part for part in (self.system_prompt, UNTRUSTED_NOTE if has_strangers else "") if part)
 
     def bounds(self, run: RunRecord, thread: ThreadRecord) -> Bounds:
         """Return what bounds a run here and now; its last words are left out until they are due."""

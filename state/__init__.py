@@ -35,10 +35,12 @@ from .records import (
     Answer,
     Call,
     Outcome,
+    Passage,
     Purpose,
     Question,
     Result,
     RunRecord,
+    TaintSource,
     ThreadRecord,
     TrailEntry,
     Verdict,
@@ -47,7 +49,7 @@ from .records import (
 )
 from .seconds import is_span
 from .status import RunStatus, StopReason
-from .transcript import NUDGE, calls_tool, fold_messages, fold_trail, last_text
+from .transcript import FORGET, NUDGE, calls_tool, fold_messages, fold_taint, fold_trail, last_text
 from .usage import (
     NANO,
     Tokens,
@@ -69,6 +71,7 @@ __all__ = [
     "DECISIONS",
     "DELTA_CHANNELS",
     "EXPIRE",
+    "FORGET",
     "NANO",
     "NOT_HAPPENED",
     "NUDGE",
@@ -86,6 +89,7 @@ __all__ = [
     "Malformed",
     "NotHappened",
     "Outcome",
+    "Passage",
     "Person",
     "PersonDecision",
     "Purpose",
@@ -97,6 +101,7 @@ __all__ = [
     "RunRecord",
     "RunStatus",
     "StopReason",
+    "TaintSource",
     "ThreadRecord",
     "Tokens",
     "TrailEntry",
@@ -118,6 +123,7 @@ __all__ = [
     "edit",
     "excerpt",
     "fold_messages",
+    "fold_taint",
     "fold_trail",
     "happened",
     "instant_result",

@@ -13,8 +13,8 @@ from langchain_core.messages import AnyMessage
 from langgraph.channels import DeltaChannel, Topic
 from typing_extensions import TypedDict
 
-from .records import Answer, Call, Result, RunRecord, ThreadRecord, TrailEntry
-from .transcript import fold_messages, fold_trail
+from .records import Answer, Call, Result, RunRecord, TaintSource, ThreadRecord, TrailEntry
+from .transcript import fold_messages, fold_taint, fold_trail
 from .usage import UsageRecord
 
 SCHEMA_VERSION = 1
@@ -28,7 +28,7 @@ what was added to a thread costs little more than reading a copy.
 """
 
 
-DELTA_CHANNELS = {"messages": fold_messages, "trail": fold_trail}
+DELTA_CHANNELS = {"messages": fold_messages, "trail": fold_trail, "taint": fold_taint}
 """The channels that are stored as what was added to them, each with its reducer."""
 
 
@@ -59,6 +59,8 @@ class AgentState(TypedDict):
     """What a person's resume brought; gone after one super-step."""
     trail: Annotated[list[TrailEntry], DeltaChannel(fold_trail, list, snapshot_frequency=SNAPSHOT_FREQUENCY)]
     """One small record a call, over all runs of the thread. Appended."""
+    taint: Annotated[list[TaintSource], DeltaChannel(fold_taint, list, snapshot_frequency=SNAPSHOT_FREQUENCY)]
+    """Where the text by strangers came from that is in the transcript, or in what was made of it. Appended."""
 
 
 def current_run(values: Mapping[str, object]) -> RunRecord | None:

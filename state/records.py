@@ -84,6 +84,34 @@ class Result(TypedDict):
     """How long it took."""
 
 
+class TaintSource(TypedDict):
+    """One text by strangers that came into the context: an item of the `taint` channel."""
+
+    run: str
+    step: int
+    tool: str
+    call: str
+    """The id of the call that it answered."""
+    message: str
+    """The id of the message that brought it."""
+    origin: str
+    """What was asked for: an excerpt of the call's arguments."""
+    passage: str
+    """An excerpt of it."""
+
+
+class Passage(TypedDict):
+    """A place in a text by strangers that an approver should see; without an argument, only where text came from."""
+
+    tool: str
+    origin: str
+    step: int
+    argument: str
+    """The argument whose value stands there."""
+    text: str
+    """The place, with the value between « and »."""
+
+
 class Call(TypedDict):
     """A tool call on the table: an item of the `turn` channel."""
 
@@ -132,6 +160,8 @@ class Call(TypedDict):
     """What came back, while a sibling still waits."""
     loop: NotRequired[str]
     """The kind of loop that the model is told about with the result."""
+    taint: NotRequired[list[Passage]]
+    """What the approver is told of text by strangers, where there was any in the context."""
 
 
 def new_call(call_id: str, name: str, args: dict[str, Any], *, ordinal: int = 0, thought: str = "") -> Call:

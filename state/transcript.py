@@ -84,6 +84,22 @@ def fold_trail(current: list[Any] | None, writes: Sequence[Any]) -> list[Any]:
     return out
 
 
+FORGET = "forget"
+"""Written into the `taint` channel, it empties it: nothing of what came before is in the context any more."""
+
+
+def fold_taint(current: list[Any] | None, writes: Sequence[Any]) -> list[Any]:
+    """Append the sources of each write; `FORGET` among them begins anew."""
+    out = list(current or ())
+    for write in writes:
+        for source in write:
+            if source == FORGET:
+                out.clear()
+            else:
+                out.append(source)
+    return out
+
+
 def last_text(messages: Sequence[AnyMessage]) -> str:
     """Return the newest text that the model wrote since the last task: the best answer so far."""
     for message in reversed(messages):

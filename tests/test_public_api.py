@@ -15,7 +15,8 @@ NAMES = [
     *("Agent", "Approval", "Checkpoints", "Effect", "Event", "EventKind", "Limits", "Loops", "LoopwrightError"),
     *("NotDone", "Person", "Price", "ProposedCall", "Receipt", "Run", "RunResult", "RunStatus", "Runs", "StopReason"),
     *("SyncRuns", "Usage", "allow", "annotate", "aopen_checkpoints", "approve", "ask", "check", "create_agent", "deny"),
-    *("edit", "happened", "not_happened", "open_checkpoints", "open_model", "reject", "respond", "tool"),
+    *("edit", "from_user", "happened", "known", "not_happened", "open_checkpoints", "open_model", "plain", "reject"),
+    *("respond", "tool"),
 ]
 TESTING = ["ManualClock", "ScriptExhausted", "ScriptedModel", "call", "check_transcript"]
 ROOMS = ["checkpoints", "graphs", "models", "nodes", "policy", "runs", "state", "testing", "tools"]

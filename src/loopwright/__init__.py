@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from loopwright.errors import LoopwrightError, NotDone
     from loopwright.graphs import Agent, check, create_agent
     from loopwright.models import Price, open_model
-    from loopwright.policy import Loops, ProposedCall, allow, ask, deny
+    from loopwright.policy import Loops, ProposedCall, allow, ask, deny, from_user, known, plain
     from loopwright.runs import Event, EventKind, Receipt, Run, RunResult, Runs, SyncRuns
     from loopwright.state import (
         Limits,
@@ -61,10 +61,13 @@ __all__ = [
     "create_agent",
     "deny",
     "edit",
+    "from_user",
     "happened",
+    "known",
     "not_happened",
     "open_checkpoints",
     "open_model",
+    "plain",
     "reject",
     "respond",
     "tool",
@@ -75,7 +78,7 @@ _ROOMS = {
     "errors": ("LoopwrightError", "NotDone"),
     "graphs": ("Agent", "check", "create_agent"),
     "models": ("Price", "open_model"),
-    "policy": ("Loops", "ProposedCall", "allow", "ask", "deny"),
+    "policy": ("Loops", "ProposedCall", "allow", "ask", "deny", "from_user", "known", "plain"),
     "runs": ("Event", "EventKind", "Receipt", "Run", "RunResult", "Runs", "SyncRuns"),
     "state": (
         "Limits",

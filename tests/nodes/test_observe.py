@@ -31,8 +31,8 @@ def test_text_of_strangers_is_marked(checkpoints: Checkpoints) -> None:
     turn = [call("note", code="A1"), call("note", code="broken"), call("note", wrong="x")]
     result = Desk(create_agent(planned([turn, "Done."]), [note]), checkpoints).run()
     told = [message.text for message in result.messages if message.type == "tool"]
-    assert [True, True, False] == [text.startswith('<untrusted source="note">') for text in told]
-    assert [1, 1, 0] == [text.count("</untrusted>") for text in told]
+    assert [True, True, False] == [text.startswith("<untrusted id=") for text in told]
+    assert [1, 1, 0] == [text.count("</untrusted") for text in told]
     check_transcript(result.messages)
 
 

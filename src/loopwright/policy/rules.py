@@ -7,13 +7,14 @@ import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Final, Literal, Never, cast
+from typing import Any, Final, Literal, NamedTuple, Never, cast
 
 from loopwright.errors import ConfigurationError, UnknownTool
 from loopwright.state import (
     DECISIONS,
     Requirement,
     RunRecord,
+    TaintSource,
     ThreadRecord,
     TrailEntry,
     Verdict,
@@ -23,6 +24,19 @@ from loopwright.state import (
 
 EFFECTS = ("read", "idempotent", "write")
 _STRICTNESS = {"deny": 2, "ask": 1, "allow": 0}
+
+
+class Observed(NamedTuple):
+    """What a tool returned on this thread, as text and without marks."""
+
+    message: str
+    """The id of its message."""
+    tool: str
+    text: str
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Observed:
+        """Return itself: nothing in it can be changed, and there can be many."""
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +51,12 @@ class ProposedCall:
     thread: ThreadRecord
     trail: Sequence[TrailEntry]
     """One entry for each earlier call of the thread."""
+    said: Sequence[str] = ()
+    """What the user wrote on this thread, oldest first."""
+    taint: Sequence[TaintSource] = ()
+    """Where the text by strangers came from that is in the context; empty while there is none."""
+    observed: Sequence[Observed] = ()
+    """What tools returned on this thread, oldest first."""
 
 
 Predicate = Callable[[ProposedCall], bool]
@@ -74,6 +94,8 @@ class Rule:
     """For `ask`: seconds after which somebody is reminded of an open question."""
     decisions: tuple[str, ...] = DECISIONS
     """For `ask`: what can be decided; `reject` always can."""
+    clears_taint: bool = False
+    """For `allow`: whether the call may run although text by strangers is in the context."""
 
     def __post_init__(self) -> None:
         """Refuse what could only fail, or mislead, while a run is on."""
@@ -82,9 +104,15 @@ class Rule:
         _check_times(self.label, self.expires_in, self.remind_after)
         _check_people(self.label, self.role, self.number, self.not_requester)
         _check_decisions(self.label, self.decisions)
+        _check_clearing(self.label, self.verdict, self.clears_taint)
         if self.verdict != "ask" and _asks_of(self):
             text = f"{self.label}: {', '.join(_asks_of(self))} belongs to ask(…): here nobody is asked"
             raise ConfigurationError(text, target=self.target, option=_asks_of(self)[0])
+
+    @property
+    def clears(self) -> bool:
+        """Whether it clears a call of taint: it says so, or its predicate does."""
+        return self.verdict == "allow" and (self.clears_taint or getattr(self.when, "clears_taint", False) is True)
 
     @property
     def label(self) -> str:
@@ -156,19 +184,27 @@ def _check_decisions(label: str, decisions: object) -> None:
             raise ConfigurationError(f"{label}: decisions holds {word!r}; there are: {known}", option="decisions")
 
 
-def allow(target: str, /, *, when: Predicate = always, **unknown: Never) -> Rule:
+def _check_clearing(label: str, verdict: str, clears: object) -> None:
+    if not isinstance(clears, bool) or (clears and verdict != "allow"):
+        text = f"{label}: clears_taint is {clears!r}; give True or False, and to an allow only"
+        raise ConfigurationError(text, option="clears_taint")
+
+
+def allow(target: str, /, *, when: Predicate = always, clears_taint: bool = False, **unknown: Never) -> Rule:
     """Let calls run without asking.
 
     Args:
         target: A tool's name, or `effect:read`, `effect:idempotent`, `effect:write`.
         when: Holds for the calls that are meant; left out: all. One that raises, or returns no bool, counts as no.
+        clears_taint: Whether they run even while text by strangers is in the context. For calls that can do no harm
+            whatever they hold; otherwise say with `from_user` what the user must have named.
         **unknown: Refused.
 
     Raises:
         ConfigurationError: Naming the rule and the option that is wrong.
     """
     _refuse_unknown("allow", target, unknown, allow)
-    return Rule("allow", target, _given(f"allow({target!r})", when))
+    return Rule("allow", target, _given(f"allow({target!r})", when), clears_taint=clears_taint)
 
 
 def ask(
@@ -270,7 +306,7 @@ class Screening:
 
 def screen(rules: Iterable[Rule], call: ProposedCall) -> Screening:
     """Apply the rules to one call: the strictest match wins; without a match `read` is allowed and all else asks."""
-    matches = [(rule, note) for rule, note in ((rule, _match(rule, call)) for rule in rules) if note is not None]
+    matches = [(rule, note) for rule, note in ((rule, match_rule(rule, call)) for rule in rules) if note is not None]
     if not matches:
         return _default(call)
     rule, note = max(matches, key=lambda match: _STRICTNESS[match[0].verdict])
@@ -307,7 +343,7 @@ def _default(call: ProposedCall) -> Screening:
     return Screening(Verdict.ASK, f"no rule allows this {call.effect}", "default", needs=require_nothing())
 
 
-def _match(rule: Rule, call: ProposedCall) -> str | None:
+def match_rule(rule: Rule, call: ProposedCall) -> str | None:
     """Return None for no match, else a note (often empty) for the verdict.
 
     A predicate that fails counts in the safe direction: no match for `allow`, a match for `ask` and `deny`.

@@ -7,9 +7,10 @@ from loopwright.errors import NotDone
 from .calculator import NotCalculable, calculate, calculator
 from .contract import Contract, Effect, EffectKind, UnfitArguments, Verify, check_contract
 from .deadline import OutOfTime, acall_within, await_within, call_within
+from .marks import UNTRUSTED_NOTE, mark_untrusted, unmark
 from .options import ToolOptions
 from .reading import build_reader
-from .results import EMPTY, MAX_KEPT, NOTHING, Output, mark_untrusted, safe_str, to_output, to_text
+from .results import EMPTY, MAX_KEPT, NOTHING, Output, safe_str, to_output, to_text
 from .shortening import FULL_TEXT, READ_RESULT, Caps, Shown, full_text, reader_id, shares, show
 from .surroundings import Surroundings
 from .tool import Tool, annotate, contract_of, tool
@@ -20,6 +21,7 @@ __all__ = [
     "MAX_KEPT",
     "NOTHING",
     "READ_RESULT",
+    "UNTRUSTED_NOTE",
     "Caps",
     "Contract",
     "Effect",
@@ -52,4 +54,5 @@ __all__ = [
     "to_output",
     "to_text",
     "tool",
+    "unmark",
 ]

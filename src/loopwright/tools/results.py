@@ -267,12 +267,3 @@ def safe_str(error: BaseException) -> str:
 
 def _name(error: object) -> str:
     return type(error).__name__
-
-
-def mark_untrusted(text: str, source: str) -> str:
-    """Fence text written by strangers, so that the model can tell it from instructions.
-
-    A closing fence inside the text is broken up, so that the text cannot end its own fence.
-    """
-    inside = text.replace("</untrusted", "<\u200b/untrusted")
-    return f'<untrusted source="{source}">\n{inside}\n</untrusted>'

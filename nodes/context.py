@@ -1,0 +1,113 @@
+"""What the transcript says about where words come from: the user's own, what tools returned, what strangers wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from loopwright.policy import Observed
+from loopwright.state import NUDGE, AgentState, Call, TaintSource, digest, excerpt
+from loopwright.tools import Contract, full_text, mark_untrusted, unmark
+
+ORIGIN_CHARACTERS = 100
+PASSAGE_CHARACTERS = 200
+
+
+def is_users(message: AnyMessage) -> bool:
+    """Tell whether the user wrote a message."""
+    return isinstance(message, HumanMessage) and not str(message.id).startswith(NUDGE)
+
+
+def said_by_user(messages: Sequence[AnyMessage]) -> tuple[str, ...]:
+    """Return what the user wrote on the thread, oldest first."""
+    return tuple(message.text for message in messages if is_users(message))
+
+
+def observed_in(messages: Sequence[AnyMessage]) -> tuple[Observed, ...]:
+    """Return what tools returned on the thread, without marks; calls that never ran returned nothing."""
+    return tuple(
+        Observed(str(message.id), message.name or "", full_text(message) or unmark(message.text))
+        for message in messages
+        if isinstance(message, ToolMessage) and message.status == "success"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Marks the text by strangers that one call brought."""
+
+    tool: str
+    place: str
+    """Run, step and place in the turn: the same in each try of a step."""
+
+    def around(self, text: str) -> str:
+        """Return the text between marks, with a boundary that depends on the place and on all of the text."""
+        return mark_untrusted(text, self.tool, digest("fence", self.place, text)[:16])
+
+
+def source_of(call: Call, message: ToolMessage, text: str, run_id: str, step: int) -> TaintSource:
+    """Return the record of a text by strangers that comes into the context."""
+    return TaintSource(
+        run=run_id,
+        step=step,
+        tool=call["name"],
+        call=call["id"],
+        message=str(message.id),
+        origin=_origin(call["args"]),
+        passage=excerpt(text, PASSAGE_CHARACTERS),
+    )
+
+
+def taint_of(state: AgentState, tools: Mapping[str, Contract]) -> list[TaintSource]:
+    """Return the sources that are in the context: the recorded ones, and what came without a record.
+
+    Without one are the results in a history that the caller brought, and on a thread that an earlier release wrote.
+    """
+    recorded = state.get("taint") or []
+    return [*recorded, *unrecorded(state["messages"], recorded, tools)]
+
+
+def unrecorded(
+    messages: Sequence[AnyMessage], recorded: Sequence[TaintSource], tools: Mapping[str, Contract]
+) -> list[TaintSource]:
+    """Return a source for each result of an untrusted tool that has no record."""
+    if not any(contract.untrusted for contract in tools.values()):
+        return []
+    known = {source["message"] for source in recorded}
+    strays = [
+        message
+        for message in messages
+        if isinstance(message, ToolMessage) and str(message.id) not in known and _is_strangers(message, tools)
+    ]
+    return [_stray_source(message, messages) for message in strays]
+
+
+def _is_strangers(message: ToolMessage, tools: Mapping[str, Contract]) -> bool:
+    contract = tools.get(message.name or "")
+    return contract is not None and contract.untrusted and message.additional_kwargs.get("executed") is not False
+
+
+def _stray_source(message: ToolMessage, messages: Sequence[AnyMessage]) -> TaintSource:
+    args = [
+        call["args"]
+        for earlier in messages
+        if isinstance(earlier, AIMessage)
+        for call in earlier.tool_calls
+        if call["id"] == message.tool_call_id
+    ]
+    return TaintSource(
+        run="",
+        step=0,
+        tool=message.name or "",
+        call=message.tool_call_id,
+        message=str(message.id),
+        origin=_origin(args[0] if args else {}),
+        passage=excerpt(unmark(message.text), PASSAGE_CHARACTERS),
+    )
+
+
+def _origin(args: Mapping[str, Any]) -> str:
+    return excerpt(", ".join(f"{name}={value!r}" for name, value in args.items()), ORIGIN_CHARACTERS)

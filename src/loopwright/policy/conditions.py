@@ -1,0 +1,232 @@
+"""A small vocabulary for the `when` of a rule: where a call's arguments come from. Pure functions over the call.
+
+    allow("send_money", when=from_user("recipient", "amount"))
+    allow("invite", when=from_user("title") & known("guests", "find_contact.email"))
+    allow("send_mail", when=from_user("to") & plain("subject", "body"))
+    allow("refund", when=from_user("order_id") & small)             # `small` is a function of yours
+
+`from_user` and `known` clear taint: an `allow` with one of them lets a call run although text by strangers is in the
+context, and one without does not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import cast
+
+from loopwright.errors import ConfigurationError, UnknownTool
+
+from .rules import Predicate, ProposedCall, Rule
+from .words import Key, is_plain, keys_of, scalars, stands_in
+
+
+class Condition:
+    """A predicate of this vocabulary; two are joined by `&`, and one of them may be a function of yours.
+
+    Attributes:
+        clears_taint: Whether an `allow` with it holds although text by strangers is in the context.
+        arguments: Those that it looks at; checked against the tool when the agent is built.
+        sources: The tools whose results it looks at; checked too.
+    """
+
+    clears_taint: bool = False
+    arguments: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+    def __call__(self, call: ProposedCall) -> bool:
+        """Tell whether it holds."""
+        raise NotImplementedError
+
+    def __and__(self, other: Predicate) -> Both:
+        """Return the predicate that holds where both do."""
+        return Both(self, other)
+
+    def __rand__(self, other: Predicate) -> Both:
+        """Do so with a function on the left."""
+        return Both(other, self)
+
+
+class Both(Condition):
+    """Holds where both parts do; clears taint if one of them does."""
+
+    def __init__(self, *parts: Predicate) -> None:
+        """Take the parts.
+
+        Raises:
+            ConfigurationError: If one cannot be called.
+        """
+        for part in cast("tuple[object, ...]", parts):
+            if not callable(part):
+                raise ConfigurationError(f"{part!r} is joined to a condition; give a function that takes the call")
+        self._parts = parts
+        known = [part for part in parts if isinstance(part, Condition)]
+        self.clears_taint = any(part.clears_taint for part in known)
+        self.arguments = tuple(name for part in known for name in part.arguments)
+        self.sources = tuple(name for part in known for name in part.sources)
+
+    def __call__(self, call: ProposedCall) -> bool:
+        """Tell whether all parts hold.
+
+        Raises:
+            TypeError: If a part returns no bool: the guard then takes the whole for a predicate that failed.
+        """
+        return all(_strictly(part(call)) for part in self._parts)
+
+
+def _strictly(holds: object) -> bool:
+    if not isinstance(holds, bool):
+        raise TypeError(f"a part of the predicate returned {type(holds).__name__}, not a bool")
+    return holds
+
+
+class FromUser(Condition):
+    """See `from_user`."""
+
+    clears_taint = True
+
+    def __init__(self, *arguments: str) -> None:
+        """Take the arguments' names."""
+        self.arguments = _named("from_user", arguments)
+
+    def __call__(self, call: ProposedCall) -> bool:
+        """Tell whether the user named each of them."""
+        return all(stands_in(call.args[name], call.said) for name in self.arguments)
+
+
+class Plain(Condition):
+    """See `plain`."""
+
+    def __init__(self, *arguments: str) -> None:
+        """Take the arguments' names."""
+        self.arguments = _named("plain", arguments)
+
+    def __call__(self, call: ProposedCall) -> bool:
+        """Tell whether none brings what the user did not name."""
+        return all(is_plain(call.args[name], call.said) for name in self.arguments)
+
+
+class Known(Condition):
+    """See `known`."""
+
+    clears_taint = True
+
+    def __init__(self, argument: str, *fields: str) -> None:
+        """Take the argument's name, and fields as `tool.field`."""
+        self.arguments = _named("known", (argument,))
+        pairs = [name.partition(".") for name in _named("known", fields)]
+        if any(not tool or (dot and not field) for tool, dot, field in pairs):
+            text = f"known({argument!r}, …) names {fields!r}; write each as 'tool.field', or 'tool' for a list of it"
+            raise ConfigurationError(text, option="known")
+        self._fields = frozenset((tool, field) for tool, _, field in pairs)
+        self.sources = tuple(tool for tool, _, _ in pairs)
+
+    def __call__(self, call: ProposedCall) -> bool:
+        """Tell whether each of its values was named, or is one that the tools know."""
+        parts = [*scalars(call.args[self.arguments[0]])]
+        unsaid = [keys_of(part) for part in parts if not stands_in(part, call.said)]
+        if not all(unsaid):
+            return False
+        known = set(self._values(call)) if unsaid else set[tuple[Key, ...]]()
+        return known.issuperset(unsaid)
+
+    def _values(self, call: ProposedCall) -> Iterator[tuple[Key, ...]]:
+        for seen in call.observed:
+            for tool, field in self._fields:
+                if tool == seen.tool:
+                    yield from map(keys_of, _held_by(seen.text, field))
+
+
+def _held_by(text: str, field: str) -> Iterable[object]:
+    """Return the values that a result holds under a field; without a field, those of a plain list."""
+    try:
+        data: object = json.loads(text)
+    except (ValueError, RecursionError):  # words, or a result that was shortened
+        return ()
+    if field:
+        return _under(data, field)
+    return scalars(cast("list[object]", data)) if isinstance(data, list) else ()
+
+
+def _under(data: object, field: str) -> Iterator[object]:
+    if isinstance(data, Mapping):
+        for name, item in cast("Mapping[str, object]", data).items():
+            if name == field:
+                yield from scalars(item)
+            else:
+                yield from _under(item, field)
+    elif isinstance(data, list):
+        for item in cast("list[object]", data):
+            yield from _under(item, field)
+
+
+def _named(where: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names or not all(isinstance(cast("object", name), str) and name for name in names):
+        text = f"{where}{names!r}: give the names of arguments as texts, such as {where}('recipient')"
+        raise ConfigurationError(text, option=where)
+    return names
+
+
+def check_conditions(rules: Iterable[Rule], parameters: Mapping[str, Collection[str]]) -> None:
+    """Refuse conditions over arguments and tools that are not there: they would fail at each call.
+
+    Args:
+        rules: The rules, checked already.
+        parameters: The parameters of each tool, by its name.
+
+    Raises:
+        ConfigurationError: Naming the rule and what it misses.
+        UnknownTool: If `known` names no tool of this agent.
+    """
+    for rule in rules:
+        if not isinstance(rule.when, Condition):
+            continue
+        unknown = sorted(set(rule.when.sources) - set(parameters))
+        if unknown:
+            text = f"{rule.label}: known(…) names {', '.join(unknown)}, which is no tool of this agent"
+            raise UnknownTool(text, target=unknown[0])
+        names = parameters.get(rule.target)
+        missing = sorted(set(rule.when.arguments) - set(names)) if names is not None else []
+        if missing:
+            has = ", ".join(names or ()) or "none"
+            text = f"{rule.label}: {rule.target} has no argument {', '.join(missing)}; its arguments are: {has}"
+            raise ConfigurationError(text, target=rule.target, option="when")
+
+
+def from_user(*arguments: str) -> Condition:
+    """Hold for calls whose arguments stand in the user's own words; clears taint.
+
+    Each single value must stand as a whole in some message that the user wrote on this thread, quoted or not: numbers
+    are compared by value (`1,200.00` and `1200`), dates and times by what they mean (`May 20th` and `2024-05-20`),
+    IBANs without blanks, all else without regard to case. Never as a part of a longer token, and never because it came
+    back through a tool. An argument that is None or empty chooses nothing, and holds.
+
+    Args:
+        *arguments: The ones that decide what the call does: the recipient, the amount, the file.
+    """
+    return FromUser(*arguments)
+
+
+def known(argument: str, *fields: str) -> Condition:
+    """Hold for calls whose argument the user named, or that is a value which your own records hold; clears taint.
+
+    The argument must be the whole value of a field in a result that the tool gave on this thread. Text inside a field
+    never counts. Name only fields that strangers cannot fill as they like: with them anybody on the list can be chosen.
+
+    Args:
+        argument: A name or an id, or a list of such.
+        *fields: Each as `tool.field`, at any depth of the result; `tool` alone for one that returns a list of values.
+    """
+    return Known(argument, *fields)
+
+
+def plain(*arguments: str) -> Condition:
+    """Hold for texts that bring no link, address, account, code or long number which the user did not write.
+
+    For messages to somebody whom the user named. It limits what an injected text can carry out of the house or lead
+    somebody to; it does not clear taint by itself.
+
+    Args:
+        *arguments: Texts.
+    """
+    return Plain(*arguments)
