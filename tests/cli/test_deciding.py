@@ -199,3 +199,51 @@ def test_what_did_not_happen_is_asked_about_anew(terminal: Terminal, unknown: An
     approved = terminal.run("approve", question["id"], "--by", "ana")
     assert 0 == approved.code
     assert "bill 7 is paid" in approved.lines
+
+
+LEADS = """
+from loopwright import ask, create_agent, tool
+from loopwright.testing import ScriptedModel, call
+
+
+@tool(effect="write")
+def pay(number: int) -> str:
+    \"\"\"Pay one bill, by its number; each bill is paid once only. Use it for open bills.\"\"\"
+    with open("paid.txt", "a") as book:
+        book.write(f"{number}\\n")
+    return f"bill {number} is paid"
+
+
+def plan(messages):
+    return messages[-1].text if messages[-1].type == "tool" else call("pay", number=7)
+
+
+rule = ask("pay", role="lead", number=2, not_requester=True, expires_in=3600, decisions=["approve"])
+agent = create_agent(ScriptedModel([plan] * 9), [pay], permissions=[rule])
+"""
+
+
+def test_two_leads_approve(terminal: Terminal) -> None:
+    """The inbox says who may decide, who has, and until when; whoever may not is told why; the second one decides."""
+    terminal.write("leads.py", LEADS)
+    asked = terminal.ask("Pay bill 7.", "--agent", "leads:agent", "--requester", "lea")
+    inbox = terminal.run("inbox").out
+    assert "who: 2 different people with the role lead, not lea" in inbox
+    assert "unanswered, it counts as rejected in" in inbox
+    assert f"loopwright approve {asked['id'][:6]} --by NAME --role lead" in inbox
+    assert "loopwright edit" not in inbox
+    lead = ("--role", "lead")
+    for by, told in ((["--by", "ana"], "has not the role 'lead'"), (["--as", "lea", *lead], "lea requested this run")):
+        refused = terminal.run("approve", asked["id"], *by)
+        assert (1, True) == (refused.code, told in refused.err)
+    first = terminal.run("approve", asked["id"], "--as", "ana", *lead, "--json")
+    assert (3, True, ["ana"], 1) == (first.code, *(first.data[name] for name in ("accepted", "votes", "missing")))
+    again = terminal.run("approve", asked["id"], "--as", "ana", *lead)
+    assert "you have approved it before; 1 of 2 have approved: ana" in again.out
+    assert "1 of 2 have approved: ana" in terminal.run("inbox").out
+    second = terminal.run("approve", asked["id"], "--as", "ben", *lead)
+    assert (0, True) == (second.code, "approved by ana, ben" in second.lines[0])
+    assert "7\n" == (terminal.folder / "paid.txt").read_text(encoding="utf-8")
+    log = terminal.run("log").out
+    assert "voted" in log
+    assert "by=ana, ben" in log

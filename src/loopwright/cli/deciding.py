@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from loopwright.checkpoints import Approval, Checkpoints, RunRow
-from loopwright.runs import Receipt, SyncRuns
-from loopwright.state import EXPIRE, Happened, NotHappened, PersonDecision
+from loopwright.runs import Receipt, SyncRuns, receipt_of
+from loopwright.state import EXPIRE, Happened, NotHappened, Person, PersonDecision
 
 from .exits import Exit, exit_of
 from .finding import find_approval, find_effect, find_run, short
@@ -41,7 +41,7 @@ class _Matter:
     screen: Screen
 
 
-def decide(typed: str, decision: PersonDecision, by: str, screen: Screen) -> Exit:
+def decide(typed: str, decision: PersonDecision, by: Person, screen: Screen) -> Exit:
     """Take a decision about a question; a late one is told which one counts."""
     with open_store() as store:
         ledger = store.ledger
@@ -49,9 +49,8 @@ def decide(typed: str, decision: PersonDecision, by: str, screen: Screen) -> Exi
         name = f"approval {short(approval.id, ledger.approvals.matching)}"
         matter = _Matter(name, approval.tool, find_run(ledger, approval.run_id), store, screen)
         if approval.decision is not None:
-            return _late(
-                _receipt(approval, approval.decision), matter, lambda counts: _is_same(counts, decision, approval)
-            )
+            receipt = receipt_of(approval, accepted=False)
+            return _late(receipt, matter, lambda counts: _is_same(counts, decision, approval))
         return _answer(
             lambda runs: runs.decide(approval.id, decision, by=by),
             matter,
@@ -81,12 +80,22 @@ def _answer(take: Callable[[SyncRuns], Receipt], matter: _Matter, is_same: Calla
     row, store, screen = matter.row, matter.store, matter.screen
     agent, reference = load_agent_of(row.agent, row.id)
     receipt = take(SyncRuns(agent, store, reference=reference))
-    if not receipt.accepted:
+    if receipt.missing:
+        _show_votes(receipt, matter)
+    elif not receipt.accepted:
         return _late(receipt, matter, is_same)
-    screen.line(f"{matter.name}: {_told(receipt.decision)} by {clean(receipt.by)}")
+    else:
+        screen.line(f"{matter.name}: {_told(receipt.decision)} by {clean(receipt.by)}")
     result = follow(agent, reference, row, store, screen)
     screen.data(plain_receipt(receipt, plain_result(result)))
     return exit_of(result.status)
+
+
+def _show_votes(receipt: Receipt, matter: _Matter) -> None:
+    """Tell who has approved so far, and how many are missing."""
+    again = "" if receipt.accepted else "you have approved it before; "
+    counted = f"{len(receipt.votes)} of {len(receipt.votes) + receipt.missing} have approved"
+    matter.screen.prose(f"{matter.name}: {again}{counted}: {', '.join(receipt.votes)}")
 
 
 def _late(receipt: Receipt, matter: _Matter, is_same: Callable[[_Decision], bool]) -> Exit:
@@ -104,16 +113,6 @@ def _late(receipt: Receipt, matter: _Matter, is_same: Callable[[_Decision], bool
     screen.line(f"run {run}: {now.status}{reason}; loopwright {more} {run}", dim=True)
     screen.data(plain_receipt(receipt, plain_run(now)))
     return Exit.DONE if is_same(receipt.decision) else Exit.ERROR
-
-
-def _receipt(approval: Approval, decision: dict[str, Any]) -> Receipt:
-    return Receipt(
-        approval.run_id,
-        accepted=False,
-        decision=decision,
-        by=approval.decided_by,
-        at=approval.decided_at,
-    )
 
 
 def _told(decision: _Decision) -> str:

@@ -111,6 +111,8 @@ def _told(record: LogRecord) -> str:
             return str(data["task"])
         case "asked":
             return f"{data['tool']}: {data['question']}"
+        case "voted":
+            return f"{data['tool']}: approved by {data['by']}"
         case "decided":
             return f"{data['tool']}: {data['decision']['type']} by {data['by']}"
         case "ended":

@@ -44,6 +44,7 @@ def plain_run(row: RunRow) -> Plain:
         "cost": Decimal(row.cost_nano) / NANO,
         "created_at": row.created_at,
         "updated_at": row.updated_at,
+        "requester": row.requester,
     }
 
 
@@ -61,6 +62,9 @@ def plain_approval(approval: Approval) -> Plain:
         "description": approval.description,
         "allowed": list(approval.allowed),
         "effect_id": approval.effect_id,
+        "needs": dict(approval.needs),
+        "votes": list(approval.votes),
+        "missing": approval.missing,
         "created_at": approval.created_at,
         "expires_at": approval.expires_at,
         "decision": approval.decision,
@@ -76,6 +80,8 @@ def plain_receipt(receipt: Receipt, run: Mapping[str, Any]) -> Plain:
         "decision": dict(receipt.decision),
         "by": receipt.by,
         "at": receipt.at,
+        "votes": list(receipt.votes),
+        "missing": receipt.missing,
         "run": dict(run),
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from loopwright.checkpoints import Approval, Ledger
+from loopwright.policy import describe_requirement
 from loopwright.state import Question
 
 from .finding import short
@@ -29,6 +30,7 @@ def show_question(approval: Approval, ledger: Ledger, screen: Screen, *, is_ours
     else:
         screen.prose(f"why: {approval.payload.get('why', '')}", indent=_INDENT)
         screen.line(fit(f"{_INDENT}rule: {approval.payload.get('rule', '')}", screen.width), dim=True)
+    _show_who(approval, screen)
     _show_end(approval, ledger, screen)
     if not is_ours:
         screen.prose("the run belongs to the program that started it: answer there", indent=_INDENT)
@@ -49,6 +51,15 @@ def _in_order(approval: Approval) -> dict[str, object]:
     return in_order
 
 
+def _show_who(approval: Approval, screen: Screen) -> None:
+    """Say who may decide, and how many have, where that is not just anybody."""
+    who = describe_requirement(approval.needs)
+    if approval.votes:
+        who += f"; {len(approval.votes)} of {approval.needs['number']} have approved: {', '.join(approval.votes)}"
+    if who:
+        screen.prose(f"who: {who}", indent=_INDENT)
+
+
 def _show_end(approval: Approval, ledger: Ledger, screen: Screen) -> None:
     if approval.expires_at is None:
         return
@@ -59,20 +70,18 @@ def _show_end(approval: Approval, ledger: Ledger, screen: Screen) -> None:
 
 def _show_approval_ways(approval: Approval, ledger: Ledger, screen: Screen) -> None:
     id_ = short(approval.id, ledger.approvals.matching)
-    _show_ways(
-        [
-            f"loopwright approve {id_} --by NAME",
-            _edit_way(id_, approval, screen.width - 2 * len(_INDENT)),
-            f'loopwright reject {id_} --by NAME --reason "…"',
-            f'loopwright respond {id_} --by NAME "…"',
-        ],
-        screen,
-    )
+    by = " ".join(["--by NAME", *(f"--role {clean(role)}" for role in approval.needs["roles"])])
+    ways = {
+        "approve": f"loopwright approve {id_} {by}",
+        "edit": _edit_way(f"loopwright edit {id_} {by}", approval, screen.width - 2 * len(_INDENT)),
+        "reject": f'loopwright reject {id_} {by} --reason "…"',
+        "respond": f'loopwright respond {id_} {by} "…"',
+    }
+    _show_ways([way for decision, way in ways.items() if decision in approval.allowed], screen)
 
 
-def _edit_way(id_: str, approval: Approval, width: int) -> str:
+def _edit_way(begin: str, approval: Approval, width: int) -> str:
     """Name the arguments that can be changed, as long as they fit."""
-    begin = f"loopwright edit {id_} --by NAME"
     named = " ".join([begin, *(f"{clean(name)}=VALUE" for name in _in_order(approval))])
     return named if named != begin and columns(named) <= width else f"{begin} ARGUMENT=VALUE"
 

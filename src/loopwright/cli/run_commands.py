@@ -27,6 +27,7 @@ def demo(*, as_json: bool) -> Exit:
 @click.argument("message")
 @click.option("--thread", metavar="ID", help="Go on with this conversation, or begin it; by default a new one.")
 @agent
+@click.option("--requester", metavar="NAME", default="", help="For whom it runs; kept with the run.")
 @click.option("--model", metavar="NAME", help="Instead of the agent's own: openai:MODEL, or demo.")
 @click.option("--limit-steps", type=click.IntRange(0), help="Model calls at most.")
 @click.option("--limit-tool-calls", type=click.IntRange(0), help="Tool calls at most.")
@@ -38,6 +39,7 @@ def run(
     message: str,
     thread: str | None,
     agent: str,
+    requester: str,
     model: str | None,
     limit_steps: int | None,
     limit_tool_calls: int | None,
@@ -61,7 +63,7 @@ def run(
         "max_cost": limit_cost,
     }
     changes = {name: str(value) for name, value in given.items() if value is not None}
-    return run_task(message, thread, agent, changes, Screen(as_json=as_json))
+    return run_task(message, thread, agent, changes, Screen(as_json=as_json), requester=requester)
 
 
 @click.command(cls=Command, examples=["loopwright resume 19ac1e"])

@@ -19,14 +19,23 @@ from .screen import Screen
 from .text import age, fit
 
 
-def run_task(message: str, thread_id: str | None, agent: str, changes: Mapping[str, str], screen: Screen) -> Exit:
+def run_task(
+    message: str,
+    thread_id: str | None,
+    agent: str,
+    changes: Mapping[str, str],
+    screen: Screen,
+    *,
+    requester: str = "",
+) -> Exit:
     """Start a run and drive it until it pauses or ends."""
     plain = parse_reference(agent)
     reference = Reference(plain.target, {**plain.changes, **changes})
     loaded = load_agent(reference)
     with open_store(create=True) as store:
         runs = SyncRuns(loaded, store, reference=str(reference))
-        started = runs.start(message, thread_id=uuid.uuid4().hex[:12] if thread_id is None else thread_id)
+        thread = uuid.uuid4().hex[:12] if thread_id is None else thread_id
+        started = runs.start(message, thread_id=thread, requester=requester)
         result = follow(loaded, str(reference), find_run(store.ledger, started.id), store, screen)
     screen.data(plain_result(result))
     return exit_of(result.status)

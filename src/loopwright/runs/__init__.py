@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .results import Event, EventKind, Receipt, Run, RunResult
+from .results import Event, EventKind, Receipt, Run, RunResult, receipt_of
 from .runs import Runs
 from .sync_runs import SyncRuns
 
-__all__ = ["Event", "EventKind", "Receipt", "Run", "RunResult", "Runs", "SyncRuns"]
+__all__ = ["Event", "EventKind", "Receipt", "Run", "RunResult", "Runs", "SyncRuns", "receipt_of"]
