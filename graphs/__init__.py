@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .agent import DEFAULT_NAME, Agent, build_ring, change_agent, compile_agent, create_agent
-from .checking import CheckReport, Finding, check
+from .checking import CheckReport, check
+from .linting import Finding
 
 __all__ = [
     "DEFAULT_NAME",

@@ -6,21 +6,9 @@ from dataclasses import dataclass
 
 from loopwright.nodes import AgentSpec
 from loopwright.policy import Loops
-from loopwright.tools import Contract
 
 from .agent import Agent
-
-MIN_DESCRIPTION = 40
-"""Characters; in fewer, hardly a tool says what it does and when to use it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that could be better."""
-
-    tool: str
-    problem: str
-    way_out: str
+from .linting import Finding, lint
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +36,12 @@ def check(agent: Agent) -> CheckReport:
     answers = (
         ("How many steps at most?", _steps(spec)),
         ("What if a tool fails?", _failures(spec)),
-        ("Success, or gave up?", "RunResult.status is 'succeeded' for a final answer only; stop_reason says why."),
-        ("Is each step visible?", "One trail record a call in RunResult.trail; decisions and effects in the log."),
+        ("Success, or gave up?", _ending(spec)),
+        ("Is each step visible?", _visible(spec)),
         ("What does it cost?", _cost(spec)),
     )
-    findings = tuple(found for tool in spec.offered for found in _lint(spec.tools[tool.name]))
-    return CheckReport(spec.name, answers, findings)
+    offered = {tool.name: spec.tools[tool.name] for tool in spec.offered}
+    return CheckReport(spec.name, answers, lint(offered, spec.rules))
 
 
 def _steps(spec: AgentSpec) -> str:
@@ -72,10 +60,37 @@ def _loops(loops: Loops) -> str:
 
 
 def _failures(spec: AgentSpec) -> str:
-    writes = [tool for tool in spec.tools.values() if tool.effect.value == "write"]
-    unsure = [tool.name for tool in writes if tool.verify is None]
-    rest = f" Without a verify hook, a person is asked: {', '.join(unsure)}." if unsure else ""
-    return f"The model reads the error and can correct itself; a write that may have happened is never repeated.{rest}"
+    tools = [spec.tools[tool.name] for tool in spec.offered]
+    parts = ["The model reads the error and can correct itself; a run ends only by its limits."]
+    if tools:
+        slowest = max(tools, key=lambda tool: tool.timeout)
+        parts.append(f"A call is given up after {slowest.timeout:g} seconds at most ({slowest.name}).")
+    if again := [tool.name for tool in tools if tool.effect.value == "idempotent"]:
+        parts.append(f"After a crash these run again, under the same key: {', '.join(again)}.")
+    if verified := [tool.name for tool in tools if tool.effect.value == "write" and tool.verify is not None]:
+        parts.append(f"These look by themselves whether they happened: {', '.join(verified)}.")
+    if unsure := [tool.name for tool in tools if tool.effect.value == "write" and tool.verify is None]:
+        parts.append(
+            "A write that may have happened is never repeated. Without a verify hook, a person is asked: "
+            f"{', '.join(unsure)}."
+        )
+    return " ".join(parts)
+
+
+def _ending(spec: AgentSpec) -> str:
+    hands_over = [tool.name for tool in spec.tools.values() if tool.hands_over]
+    over = f" {', '.join(hands_over)} ends it as 'escalated'." if hands_over else ""
+    told = (
+        "RunResult.status is 'succeeded' for a final answer only; else stop_reason says why; the best answer is kept."
+    )
+    return f"{told}{over}"
+
+
+def _visible(spec: AgentSpec) -> str:
+    asked = [rule.label for rule in spec.rules if rule.verdict == "ask"]
+    rules = f" Besides what no rule allows, people are asked by {', '.join(asked)}." if asked else ""
+    told = "One trail record a call in RunResult.trail; decisions and effects in the log, chained by hashes."
+    return f"{told}{rules}"
 
 
 def _cost(spec: AgentSpec) -> str:
@@ -83,30 +98,3 @@ def _cost(spec: AgentSpec) -> str:
     money = "no limit on money" if spec.limits.max_cost is None else f"at most ${spec.limits.max_cost}"
     priced = "" if spec.price else "; the model's price is not known, so costs are not counted"
     return f"{tokens}, {money} a run{priced}."
-
-
-def _lint(contract: Contract) -> list[Finding]:
-    findings: list[Finding] = []
-    if not contract.declared:
-        way_out = "say effect='read', 'idempotent' or 'write'; undeclared counts as 'write'"
-        findings.append(Finding(contract.name, "its effect is not declared", way_out))
-    if len(contract.description) < MIN_DESCRIPTION:
-        way_out = "say what it returns, when to use it, and when not"
-        findings.append(Finding(contract.name, f"its description is thin: {contract.description!r}", way_out))
-    if contract.effect.value == "write" and contract.verify is None and not contract.key:
-        way_out = "give verify=, or a key= that the service behind it honours"
-        findings.append(Finding(contract.name, "after a crash only a person can tell whether it happened", way_out))
-    findings += _undescribed(contract)
-    return findings
-
-
-def _undescribed(contract: Contract) -> list[Finding]:
-    unnamed = [
-        name
-        for name, field in contract.schema.model_fields.items()
-        if not field.description and name not in contract.description
-    ]
-    if not unnamed:
-        return []
-    problem = f"parameters without a word about them: {', '.join(unnamed)}"
-    return [Finding(contract.name, problem, "mention them in the docstring, or use Annotated[…, Field(description=…)]")]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from loopwright import Limits, Price, check, create_agent, tool
+import pytest
+
+from loopwright import Limits, Price, allow, ask, check, create_agent, deny, tool
 from loopwright.testing import ScriptedModel
+from loopwright.tools import Tool
 
 
 @tool
@@ -39,6 +42,7 @@ def test_what_could_be_better() -> None:
     assert {"bad"} == {finding.tool for finding in report.findings}
     assert any("not declared" in problem for problem in problems)
     assert any("thin" in problem for problem in problems)
+    assert any("“Bad, by order. Returns …. Use it when" in finding.way_out for finding in report.findings)
     assert any("without a word" in problem for problem in problems)
     assert any("only a person can tell" in problem for problem in problems)
     assert "the model's price is not known" in str(report)
@@ -52,3 +56,47 @@ def test_the_five_questions() -> None:
     assert len(report.answers) == 5
     assert all(answer for _, answer in report.answers)
     assert "any number of steps" in str(report)
+
+
+def described(name: str, text: str) -> Tool:
+    """Build a read tool with a description."""
+
+    def body(order_id: str) -> str:
+        return order_id
+
+    body.__doc__ = text
+    return tool(name=name, effect="read")(body)
+
+
+DESCRIPTIONS: dict[str, tuple[str, str]] = {
+    "only its name": ("Weather API.", "only repeats its name"),
+    "too short": ("Weather by order_id.", "thin"),
+    "no when, no not": ("Returns the weather at the place to which order_id is sent.", "when to use it and when not"),
+    "no not": ("Returns the weather at the place of order_id. Use it when asked.", "does not say when not"),
+    "all of it": ("Returns the weather at the place of order_id. Use it when asked, never to guess a delay.", ""),
+}
+
+
+@pytest.mark.parametrize(("text", "problem"), DESCRIPTIONS.values(), ids=DESCRIPTIONS.keys())
+def test_a_description_says_what_when_and_when_not(text: str, problem: str) -> None:
+    """Else the tool is named, with an example to start from."""
+    report = check(create_agent(ScriptedModel([]), [described("weather", text)]))
+    told = [(f.tool, "“Weather, by order_id." in f.way_out) for f in report.findings if "description" in f.problem]
+    assert told == ([("weather", True)] if problem else [])
+    assert problem in str(report)
+
+
+def test_tools_that_a_model_cannot_tell_apart() -> None:
+    """Whatever capitals they are written in."""
+    text = "Returns the weather at the place of order_id. Use it when asked, never to guess a delay."
+    report = check(create_agent(ScriptedModel([]), [described("one", text), described("two", text.upper())]))
+    assert ("two", "its description is the same as that of one") in [(f.tool, f.problem) for f in report.findings]
+
+
+def test_rules_that_never_count() -> None:
+    """One for no tool, and one that a stricter one always beats."""
+    rules = [allow("good"), ask("effect:write"), deny("effect:idempotent"), ask("good", when=lambda _call: True)]
+    report = check(create_agent(ScriptedModel([]), [good], permissions=rules))
+    first, second = report.findings
+    assert ("good", True) == (first.tool, "allow('good') never counts: ask('effect:write')" in first.problem)
+    assert ("effect:idempotent", True) == (second.tool, "means none of the tools" in second.problem)
