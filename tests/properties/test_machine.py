@@ -19,29 +19,40 @@ from tests.world.bank import nothing
 from tests.world.plans import planned
 
 from loopwright import (
+    Approval,
     Checkpoints,
     Effect,
     Limits,
+    Person,
+    Receipt,
     SyncRuns,
     allow,
     approve,
+    ask,
     create_agent,
+    deny,
     edit,
     open_checkpoints,
     reject,
     respond,
     tool,
 )
+from loopwright.errors import InvalidDecision
 from loopwright.graphs import compile_agent
+from loopwright.state import PersonDecision
 from loopwright.testing import ManualClock, call, check_transcript
 
 STEPS, CALLS = 6, 8
 THREADS = ("t0", "t1")
 EDITED = 9
+BY_TWO, BY_A_LEAD, NEVER = 2, 3, 7
+"""Amounts for which the rules want two people, or a lead, or say no."""
 DAY = 86_400.0
+HOUR = 3_600.0
+PEOPLE = ("ana", "ben", Person("lea", roles=["lead"]))
 
 TURN: Any = st.one_of(
-    st.sampled_from([call("pay", amount=1), call("pay", amount=2)]),
+    st.sampled_from([call("pay", amount=amount) for amount in (1, BY_TWO, BY_A_LEAD, NEVER)]),
     st.sampled_from([call("look", code="a"), call("look", code="b")]),
     st.just([call("look", code="a"), call("pay", amount=1)]),
     st.just([call("pay", amount=1), call("pay", amount=2)]),
@@ -96,7 +107,14 @@ class Shop:
 
         limits = Limits(max_steps=STEPS, max_tool_calls=CALLS)
         tools = [pay, stamp, look]
-        return create_agent(planned([*turns, "The end."]), tools, limits=limits, permissions=[allow("stamp")])
+        rules = [
+            allow("stamp"),
+            ask("pay", expires_in=HOUR),
+            ask("pay", when=lambda proposed: proposed.args["amount"] == BY_TWO, number=2),
+            ask("pay", when=lambda proposed: proposed.args["amount"] == BY_A_LEAD, role="lead"),
+            deny("pay", when=lambda proposed: proposed.args["amount"] == NEVER),
+        ]
+        return create_agent(planned([*turns, "The end."]), tools, limits=limits, permissions=rules)
 
 
 class Machine(RuleBasedStateMachine):
@@ -171,8 +189,22 @@ class Machine(RuleBasedStateMachine):
         for row in self.ledger.runs.unfinished():
             self._drive(row.id)
 
-    @rule(say=SAYS, drive=st.booleans(), data=st.data())
-    def decide(self, say: str, drive: bool, data: st.DataObject) -> None:  # noqa: FBT001 -- drawn
+    @rule(seconds=st.sampled_from([HOUR / 2, HOUR]), look=st.booleans())
+    def wait(self, seconds: float, look: bool) -> None:  # noqa: FBT001 -- drawn
+        """Let time pass, and look after what has expired, or leave that to whoever comes next."""
+        self.clock.advance(seconds)
+        if look:
+            with self._process():
+                self.runs.expire()
+
+    @rule(
+        say=SAYS,
+        to=st.sampled_from([EDITED, BY_TWO, BY_A_LEAD, NEVER]),
+        by=st.sampled_from(PEOPLE),
+        drive=st.booleans(),
+        data=st.data(),
+    )
+    def decide(self, say: str, to: int, by: str | Person, drive: bool, data: st.DataObject) -> None:  # noqa: FBT001 -- drawn
         """Answer one of the questions, twice; drive on now, or leave that to a later resume."""
         asked = self.ledger.approvals.list_open(limit=20)
         if not asked:
@@ -184,15 +216,44 @@ class Machine(RuleBasedStateMachine):
         else:
             if say == "edit" and one.tool != "pay":
                 say = "reject"
-            decision = {"approve": approve(), "edit": edit(amount=EDITED), "reject": reject(), "respond": respond("x")}[
-                say
-            ]
-        if self.runs.decide(one.id, decision, by="ana").accepted and one.question == "tool_approval":
-            self.may_pay[one.args["amount"]] += say == "approve"
-            self.may_pay[EDITED] += say == "edit"
-        assert not self.runs.decide(one.id, approve(), by="ben").accepted
+            decision = {"approve": approve(), "edit": edit(amount=to), "reject": reject(), "respond": respond("x")}[say]
+        receipt = self._try(one, decision, by)
+        assert receipt is not None or self._is_refusal(one, decision.type, to, by)
+        if receipt is None:
+            return
+        if one.question == "tool_approval":
+            assert not receipt.accepted or not self._is_refusal(one, decision.type, to, by)
+            self._note(one, receipt, to)
+        if not receipt.missing:
+            assert not self.runs.decide(one.id, approve(), by=PEOPLE[2]).accepted
         if drive:
             self._drive(one.run_id)
+
+    def _try(self, one: Approval, decision: PersonDecision, by: str | Person) -> Receipt | None:
+        """Decide; None where it was refused, and the question is open as before."""
+        try:
+            return self.runs.decide(one.id, decision, by=by)
+        except InvalidDecision:
+            assert self.ledger.approvals.get(one.id).decision is None
+            return None
+
+    def _is_refusal(self, one: Approval, say: str, to: int, by: str | Person) -> bool:
+        """Tell what must be refused: without the role, or an edit into what needs it, or what is never allowed."""
+        is_lead = isinstance(by, Person)
+        amount = one.args.get("amount")
+        needs_lead = amount == BY_A_LEAD or (say == "edit" and to == BY_A_LEAD)
+        return (needs_lead and not is_lead) or (say == "edit" and to == NEVER)
+
+    def _note(self, one: Approval, receipt: Receipt, to: int) -> None:
+        """Note what may be paid now: what was approved by as many as it takes, and what an edit made of it."""
+        kind = receipt.decision["type"]
+        if not receipt.accepted or receipt.missing:
+            return
+        if kind == "approve":
+            assert one.args["amount"] != BY_TWO or len(set(receipt.votes)) == 2
+            self.may_pay[one.args["amount"]] += 1
+        elif kind == "edit" and to != BY_TWO:
+            self.may_pay[to] += 1
 
     @rule(thread=st.sampled_from(THREADS), data=st.data(), say=SAYS)
     def fork(self, thread: str, data: st.DataObject, say: str) -> None:
@@ -211,8 +272,10 @@ class Machine(RuleBasedStateMachine):
         if asked["type"] != "tool_approval" or say != "approve":
             self.agent.invoke(Command(resume={"type": "reject", "message": "no"}), config)
             return
-        self.may_pay[asked["args"]["amount"]] += 1
-        self.agent.invoke(Command(resume={"type": "approve"}), config)
+        is_for_anybody = asked["args"]["amount"] not in (BY_TWO, BY_A_LEAD)
+        self.may_pay[asked["args"]["amount"]] += is_for_anybody
+        state = self.agent.invoke(Command(resume={"type": "approve"}), config)
+        assert is_for_anybody or "without a name" in state["__interrupt__"][0].value["error"]
 
     @rule()
     def prune(self) -> None:
@@ -226,6 +289,7 @@ class Machine(RuleBasedStateMachine):
     def holds(self) -> None:
         """Nothing unapproved, nothing twice, no limit overrun, valid transcripts, a whole log."""
         assert Counter(amount for _, amount in self.shop.paid) <= self.may_pay
+        assert NEVER not in self.may_pay
         assert len({key for key, _ in self.shop.paid}) == len(self.shop.paid)
         assert self.ledger.log.verify().is_whole
         for thread in THREADS:
