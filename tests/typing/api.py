@@ -16,6 +16,7 @@ from loopwright import (
     Event,
     Limits,
     Loops,
+    Person,
     Price,
     ProposedCall,
     Receipt,
@@ -75,7 +76,12 @@ def build(other: BaseTool, checkpoints: Checkpoints) -> Agent:
         [issue_refund, look_up, annotate(other, effect="read")],
         system_prompt="You support customers of a shop.",
         limits=Limits(max_steps=8, max_cost=Decimal("0.05"), max_calls_per_tool={"issue_refund": 1}),
-        permissions=[allow("issue_refund", when=small), ask("effect:write", expires_in=60), deny("look_up")],
+        permissions=[
+            allow("issue_refund", when=small),
+            ask("effect:write", expires_in=60, remind_after=30, on_expiry="reject"),
+            ask("issue_refund", role="lead", number=2, not_requester=True, decisions=["approve", "reject"]),
+            deny("look_up"),
+        ],
         loops=Loops(repeats=4, no_news=None, then="ask", allow={"look_up": 20}),
         price=Price(Decimal(1), Decimal(2), cached=Decimal("0.5")),
         checkpoints=checkpoints,
@@ -102,11 +108,12 @@ def use(agent: Agent) -> None:
         for decision in (approve(), edit(amount=40), edit({"amount": 1}, tool="x"), reject("no"), respond("yes")):
             assert_type(runs.decide(waiting.id, decision, by="ana"), Receipt)
         assert_type(runs.decide(waiting.id, {"type": "approve"}, by="ana"), Receipt)
+        assert_type(runs.decide(waiting.id, approve(), by=Person("ana", roles=["lead"])).votes, tuple[str, ...])
         assert_type(runs.resolve(waiting.effect_id, not_happened(), by="ana"), Receipt)
         assert_type(runs.cancel(result.run_id, by="ana"), Receipt)
-        assert_type(runs.start("Hi.", thread_id="t", run_id="r"), Run)
+        assert_type(runs.start("Hi.", thread_id="t", run_id="r", requester="customer-7"), Run)
         found: Sequence[Run] = runs.list(status=RunStatus.WAITING)
-        recovered: Sequence[RunResult] = runs.recover()
+        recovered: Sequence[RunResult] = [*runs.recover(), *runs.expire()]
         events: Iterator[Event] = runs.stream("Hi.", thread_id="t")
         print(found, recovered, events)  # noqa: T201 -- so that they are used
 
@@ -122,3 +129,13 @@ async def use_async(agent: Agent) -> None:
         async for event in events:
             assert_type(event, Event)
         await runs.drain()
+
+
+async def remind(asked: Approval) -> None:
+    """A hook that is awaited."""
+    print(asked.needs["roles"], asked.votes, asked.missing)  # noqa: T201 -- so that they are used
+
+
+def remind_all(agent: Agent, checkpoints: Checkpoints) -> tuple[Runs, SyncRuns]:
+    """Runs that tell somebody of what waits for long."""
+    return Runs(agent, checkpoints, on_reminder=remind), SyncRuns(agent, checkpoints, on_reminder=print)
