@@ -62,7 +62,7 @@ def slips(draw: Any, rule: Written) -> Written:
     if kind == "target":
         return word, _mistyped(draw, target), options
     if kind == "unknown" or not options:
-        return word, target, {**options, draw(st.sampled_from(["whn", "rolle", "nubmer", "approvers", "expires"])): 1}
+        return word, target, {**options, draw(st.sampled_from(["whom", "roles", "numbers", "approvers", "expires"])): 1}
     name = draw(st.sampled_from(sorted(options)))
     if kind == "name":
         rest = {other: value for other, value in options.items() if other != name}
