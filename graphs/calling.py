@@ -10,7 +10,7 @@ from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.types import Command
 
 from loopwright.checkpoints import FORK_KEY, RING_KEY, Saver, check_thread_id
-from loopwright.errors import ApprovalNotFound, ConfigurationError, InvalidDecision, ThreadNotFound
+from loopwright.errors import ApprovalNotFound, ConfigurationError, InvalidDecision, StorageCorrupt, ThreadNotFound
 from loopwright.state import Limits
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def refuse_empty_resume(agent: Agent, given: Any, config: RunnableConfig) -> Non
     Raises:
         ThreadNotFound: If nothing is stored for the thread.
         ApprovalNotFound: If the thread waits for nobody's answer.
+        StorageCorrupt: If what is stored lacks what nothing can replace.
     """
     saver = own_saver(agent)
     place = {**((agent.config or {}).get("configurable") or {}), **(config.get("configurable") or {})}
@@ -96,6 +97,10 @@ def refuse_empty_resume(agent: Agent, given: Any, config: RunnableConfig) -> Non
     if found is None:
         text = f"nothing is stored for thread {thread_id!r}, so there is nothing to resume; start with a message"
         raise ThreadNotFound(text, thread_id=thread_id)
-    if given is not None and not any(channel == INTERRUPT for _, channel, _ in found.pending_writes or ()):
+    waits = any(channel == INTERRUPT for _, channel, _ in found.pending_writes or ())
+    if given is not None and not waits:
         text = f"thread {thread_id!r} waits for no answer, so there is nothing to resume; its last run has ended"
         raise ApprovalNotFound(text, thread_id=thread_id)
+    if waits and "run" not in found.checkpoint["channel_values"]:
+        text = f"the stored state of thread {thread_id!r} does not say which run it belongs to; "
+        raise StorageCorrupt(text + "restore the database from a backup", thread_id=thread_id)

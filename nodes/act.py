@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from loopwright.checkpoints import Claim, ClaimRequest, ClaimStatus, EffectRow, EffectStatus, Ledger
 from loopwright.crash import CrashPoint, reached
 from loopwright.policy import seconds_left
-from loopwright.state import Call, Happened, NotHappened, Outcome, Result, UsageRecord
+from loopwright.state import Call, Happened, NotHappened, Outcome, Result, UsageRecord, upgrade, upgrade_call
 from loopwright.tools import Contract, Effect, EffectKind, NotDone, OutOfTime, Output, safe_str, to_output, to_text
 
 from .claims import claim_of, claim_on_branch, place_of_call
@@ -55,6 +55,7 @@ class _Came:
 
 async def act(task: ActTask, port: Port) -> dict[str, Any]:
     """Run the call; returns its result for `observe`."""
+    task = {**task, "call": upgrade_call(task["call"]), "usage": upgrade("usage", task["usage"])}
     began = port.now()
     contract = port.spec.tools.get(task["call"]["name"])
     came = await _come(contract, task, port)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any, assert_never
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.types import interrupt
 
 from loopwright.policy import bounds_of, calls_are_used_up, limit_met, name_limit, over_limit
@@ -258,7 +258,7 @@ async def _stop(state: AgentState, port: Port) -> dict[str, Any]:
     run: RunRecord = state["run"]
     reason = limit_met(port.spec.bounds(run, state["thread"]), state["usage"], run, state["thread"])
     if reason is None:
-        raise RuntimeError("the guard was called with nothing to judge")
+        return _timed({"turn": _lost_calls(state)}, state, port)
     run = {**run, "limit": run.get("limit") or name_limit(reason, port.spec.limits, run, state["thread"])}
     if _has_last_words(reason, state, port):
         run = {**run, "purpose": Purpose.WRAP_UP, "stop": reason}
@@ -280,6 +280,18 @@ def _has_last_words(reason: StopReason, state: AgentState, port: Port) -> bool:
     """Tell whether one more call is due: where something was found, and once."""
     is_due = port.spec.wrap_up and state["run"].get("purpose") != Purpose.WRAP_UP
     return is_due and reason in _WRAPPED_UP and state["usage"]["steps"] > 0
+
+
+def _lost_calls(state: AgentState) -> list[Call]:
+    """Return the calls that wait in the transcript, for a stored state that lacks its turn: none of them may run."""
+    answered = {message.tool_call_id for message in state["messages"] if isinstance(message, ToolMessage)}
+    asked = next((m for m in reversed(state["messages"]) if isinstance(m, AIMessage)), AIMessage(""))
+    open_ = [call for call in asked.tool_calls if call["id"] and call["id"] not in answered]
+    if not open_:
+        raise RuntimeError("the guard was called with nothing to judge")
+    why = "not run: what was known of it is lost"
+    calls = [new_call(str(one["id"]), one["name"], one["args"], ordinal=number) for number, one in enumerate(open_)]
+    return [{**call, "verdict": Verdict.NOT_RUN, "why": why} for call in calls]
 
 
 def _ended(run: RunRecord, reason: StopReason, *, answer: str, over_limit: StopReason | None = None) -> RunRecord:

@@ -42,6 +42,7 @@ async def judge(state: AgentState, port: Port) -> dict[str, Any]:
     """
     ledger = await port.ledger()
     pause = next((answer["at"] for answer in state.get("answers") or ()), "")
+    state = {**state, "turn": [_bound(call, state, port) for call in state["turn"]]}
     table = await _on_this_branch(state, pause, port, ledger)
     asked = [call for call in table if call["verdict"] == Verdict.ASK]
     errors: dict[str, str] = {}
@@ -68,6 +69,13 @@ async def judge(state: AgentState, port: Port) -> dict[str, Any]:
     if not any(call["verdict"] == Verdict.ASK for call in turn):
         await port.ask(ledger, ledger.runs.set_status, state["run"]["id"], RunStatus.RUNNING)
     return {"turn": turn, "run": run, "usage": usage}
+
+
+def _bound(call: Call, state: AgentState, port: Port) -> Call:
+    """Return the call with the name of its question, which a state that another release wrote may lack."""
+    if call["verdict"] != Verdict.ASK or call["approval"] or call["name"] not in port.spec.tools:
+        return call
+    return _with_approval(call, state, port)
 
 
 async def _on_this_branch(state: AgentState, pause: str, port: Port, ledger: Ledger) -> list[Call]:

@@ -9,11 +9,10 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from loopwright.checkpoints import EffectRow, EffectStatus, Ledger
-from loopwright.errors import ThreadNotFound, VersionUnsupported
+from loopwright.errors import ThreadNotFound
 from loopwright.policy import Kind, Seen, call_key, next_window, result_key, way_of
 from loopwright.state import (
     FORGET,
-    SCHEMA_VERSION,
     AgentState,
     Call,
     CallTools,
@@ -22,7 +21,6 @@ from loopwright.state import (
     RunRecord,
     RunStatus,
     StopReason,
-    ThreadRecord,
     TrailEntry,
     Verdict,
     add_run,
@@ -34,6 +32,7 @@ from loopwright.state import (
     instant_result,
     load_decision,
     new_call,
+    new_thread,
     no_usage,
     storable,
     storable_data,
@@ -113,10 +112,7 @@ def _new_task(state: AgentState) -> HumanMessage | None:
 
 async def _take_in(task: HumanMessage, state: AgentState, port: Port) -> dict[str, Any]:
     """Begin a run: close what the thread left open, start the run's counters at zero, keep the thread's totals."""
-    thread = current_thread(state) or _new_thread()
-    if thread["version"] > SCHEMA_VERSION:
-        text = f"this thread was written by a newer loopwright (state version {thread['version']}); upgrade to go on"
-        raise VersionUnsupported(text, found=thread["version"], known=SCHEMA_VERSION)
+    thread = current_thread(state) or new_thread()
     ledger = await port.ledger()
     closed = await _close_turn(state, port, ledger)
     before = current_run(state)
@@ -193,10 +189,6 @@ def _answers_to_strays(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
         for call in message.tool_calls
         if call["id"] and call["id"] not in answered
     ]
-
-
-def _new_thread() -> ThreadRecord:
-    return ThreadRecord(version=SCHEMA_VERSION, runs=0, steps=0, tool_calls=0, tokens=0, cost_nano=0, window={})
 
 
 async def _close_turn(state: AgentState, port: Port, ledger: Ledger) -> dict[str, Any]:

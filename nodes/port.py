@@ -16,7 +16,8 @@ from langgraph._internal._constants import CONFIG_KEY_CHECKPOINTER, CONFIG_KEY_R
 from langgraph.types import StreamWriter
 
 from loopwright.checkpoints import FORK_KEY, Ledger
-from loopwright.state import excerpt, storable, to_plain
+from loopwright.errors import StorageCorrupt
+from loopwright.state import count_steps, excerpt, storable, to_plain
 from loopwright.tools import Contract, Effect, Surroundings, acall_within, await_within, call_within
 
 from .ledgers import Ledgers
@@ -252,13 +253,28 @@ class Node(Runnable[Any, Any]):
         self._spec = spec
         self._ledgers = ledgers
 
+    def _taken(self, given: Any) -> Any:
+        """Return what the step works on.
+
+        Raises:
+            StorageCorrupt: If a stored state does not say whose it is: it must not be taken for a thread that begins.
+        """
+        if self.name == "act":
+            return given
+        if self.name != "observe" and "run" not in given:
+            text = "the stored state of this thread does not say which run it belongs to; restore it from a backup"
+            raise StorageCorrupt(text)
+        return count_steps(given)
+
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002, ARG002 -- LangChain's signature
         """Drive the step through, blocking."""
-        return to_plain(run_through(self._step(input, BlockingPort(self._spec, self._ledgers, config or {}))))
+        return to_plain(
+            run_through(self._step(self._taken(input), BlockingPort(self._spec, self._ledgers, config or {})))
+        )
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002, ARG002 -- LangChain's signature
         """Await the step."""
-        return to_plain(await self._step(input, AsyncPort(self._spec, self._ledgers, config or {})))
+        return to_plain(await self._step(self._taken(input), AsyncPort(self._spec, self._ledgers, config or {})))
 
 
 def run_through(step: Awaitable[T]) -> T:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .agent_state import DELTA_CHANNELS, SCHEMA_VERSION, AgentInput, AgentState, current_run, current_thread
+from .agent_state import DELTA_CHANNELS, AgentInput, AgentState, current_run, current_thread
 from .answers import (
     CANCEL,
     EXPIRE,
@@ -50,6 +50,7 @@ from .records import (
 from .seconds import is_span
 from .status import RunStatus, StopReason
 from .transcript import FORGET, NUDGE, calls_tool, fold_messages, fold_taint, fold_trail, last_text
+from .upgrading import SCHEMA_VERSION, count_steps, new_thread, upgrade, upgrade_call
 from .usage import (
     NANO,
     Tokens,
@@ -116,6 +117,7 @@ __all__ = [
     "approve",
     "calls_tool",
     "canonical",
+    "count_steps",
     "current_run",
     "current_thread",
     "digest",
@@ -132,6 +134,7 @@ __all__ = [
     "load_decision",
     "name_key",
     "new_call",
+    "new_thread",
     "no_usage",
     "not_happened",
     "person_of",
@@ -143,5 +146,7 @@ __all__ = [
     "storable",
     "storable_data",
     "to_plain",
+    "upgrade",
+    "upgrade_call",
     "view_usage",
 ]

@@ -7,18 +7,16 @@ Everything is JSON-like data or a LangChain message, so that a checkpoint loads 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Self, cast
 
 from langchain_core.messages import AnyMessage
-from langgraph.channels import DeltaChannel, Topic
+from langgraph.channels import DeltaChannel, LastValue, Topic
 from typing_extensions import TypedDict
 
 from .records import Answer, Call, Result, RunRecord, TaintSource, ThreadRecord, TrailEntry
 from .transcript import fold_messages, fold_taint, fold_trail
+from .upgrading import default_of, upgrade
 from .usage import UsageRecord
-
-SCHEMA_VERSION = 1
-"""Of the state; `thread["version"]` says which one wrote it."""
 
 SNAPSHOT_FREQUENCY = 1_000_000
 """A delta channel is stored whole every so many updates; in between only what was added is stored.
@@ -32,6 +30,33 @@ DELTA_CHANNELS = {"messages": fold_messages, "trail": fold_trail, "taint": fold_
 """The channels that are stored as what was added to them, each with its reducer."""
 
 
+class Kept(LastValue[Any]):
+    """A channel that is replaced whole; loaded, it is what this release reads, whichever wrote it."""
+
+    __slots__ = ()
+
+    def from_checkpoint(self, checkpoint: Any) -> Self:
+        """Load the channel."""
+        loaded = super().from_checkpoint(checkpoint)
+        if loaded.is_available():
+            loaded.value = upgrade(self.key, loaded.value)
+        elif (default := default_of(self.key)) is not None:
+            loaded.value = default
+        return loaded
+
+
+class Brought(Topic[Any]):
+    """A channel of what tasks and people brought; loaded likewise."""
+
+    __slots__ = ()
+
+    def from_checkpoint(self, checkpoint: Any) -> Self:
+        """Load the channel."""
+        loaded = super().from_checkpoint(checkpoint)
+        loaded.values = upgrade(self.key, loaded.values)
+        return loaded
+
+
 class AgentInput(TypedDict):
     """What a caller gives: the task, as the newest message."""
 
@@ -43,19 +68,19 @@ class AgentState(TypedDict):
 
     messages: Annotated[list[AnyMessage], DeltaChannel(fold_messages, list, snapshot_frequency=SNAPSHOT_FREQUENCY)]
     """The transcript that the model sees. Each call has its result right behind it, exactly once."""
-    run: RunRecord
+    run: Annotated[RunRecord, Kept(dict)]
     """The run that is on, or was last. Replaced whole."""
-    usage: UsageRecord
+    usage: Annotated[UsageRecord, Kept(dict)]
     """What this run has used. Replaced whole; starts at zero with a new task."""
     decision: dict[str, Any] | None
     """What `reason` decided (`loopwright.state.Decision`, dumped); cleared by `guard`, who consumes it."""
-    turn: list[Call]
+    turn: Annotated[list[Call], Kept(list)]
     """The calls on the table. Replaced whole; emptied by `observe`."""
-    thread: ThreadRecord
+    thread: Annotated[ThreadRecord, Kept(dict)]
     """What outlives a run: totals, the loop guard's memory, the schema version. Replaced whole."""
-    results: Annotated[list[Result], Topic(dict)]
+    results: Annotated[list[Result], Brought(dict)]
     """What the `act` tasks brought back; gone after one super-step."""
-    answers: Annotated[list[Answer], Topic(dict)]
+    answers: Annotated[list[Answer], Brought(dict)]
     """What a person's resume brought; gone after one super-step."""
     trail: Annotated[list[TrailEntry], DeltaChannel(fold_trail, list, snapshot_frequency=SNAPSHOT_FREQUENCY)]
     """One small record a call, over all runs of the thread. Appended."""

@@ -94,7 +94,7 @@ def no_usage() -> UsageRecord:
 
 def view_usage(record: UsageRecord) -> Usage:
     """Return the typed view of the `usage` channel, whichever release wrote it."""
-    known: dict[str, Any] = {**no_usage(), **record}
+    known: dict[str, Any] = {**no_usage(), **record, "steps": max(0, record.get("steps", 0))}
     data = {field.name: known[field.name] for field in fields(Usage) if field.name != "cost"}
     return Usage(cost=Decimal(known["cost_nano"]) / NANO, **data)
 

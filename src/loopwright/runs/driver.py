@@ -14,7 +14,7 @@ from langgraph.graph import START
 from langgraph.types import Command, StateSnapshot
 
 from loopwright.checkpoints import ALL, Approval, Checkpoints, RunRow, check_thread_id
-from loopwright.errors import ConfigurationError, RunError, RunNotFound, ThreadMoved
+from loopwright.errors import ConfigurationError, RunError, RunNotFound, StorageCorrupt, ThreadMoved
 from loopwright.graphs import DEFAULT_NAME, Agent, compile_agent
 from loopwright.nodes import PLAIN_INVOKE, REQUESTER_KEY, RUN_ID_KEY, WAKE
 from loopwright.state import AgentState, RunStatus, StopReason, Verdict, current_run, excerpt, storable
@@ -202,6 +202,9 @@ class Driver:
             return {"messages": [HumanMessage(row.input, id=mine)]}
         if arrived and arrived[-1] == mine and _has_untaken_task(snapshot, state):
             return None
+        if current_run(state) is None and not _has_untaken_task(snapshot, state):
+            text = f"the stored state of thread {row.thread_id!r} does not say which run it belongs to; "
+            raise StorageCorrupt(text + "restore the database from a backup", run_id=row.id, thread_id=row.thread_id)
         # The thread has gone on with a newer task.
         await self._end(row, StopReason.CANCELLED, 0)
         return _NOTHING
@@ -210,7 +213,8 @@ class Driver:
         """Wake the pause that is open now, by its id, if a question of its turn was decided or has expired."""
         asked = [call["approval"] for call in state["turn"] if call["verdict"] == Verdict.ASK]
         standing = await self.door.blocking(self.ledger.approvals.standing, asked)
-        if any(approval.decision for approval in standing.values()) or len(standing) < len(asked):
+        is_known = asked and len(standing) == len(asked)
+        if not is_known or any(approval.decision for approval in standing.values()):
             return Command(resume={snapshot.interrupts[0].id: WAKE})
         await self.door.blocking(self.ledger.runs.set_status, state["run"]["id"], RunStatus.WAITING)
         return _NOTHING
