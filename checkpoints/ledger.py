@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from loopwright.state import NOT_HAPPENED, Happened, NotHappened, Question, StopReason
+from loopwright.state import NOT_HAPPENED, Happened, NotHappened, Question, RunStatus, StopReason
 
 from .approvals import Approvals, Decided, NewApproval
 from .database import Database
@@ -132,6 +132,17 @@ class Ledger:
             if won:
                 self.approvals.withdraw(run_id, by)
             return won
+
+    def reopen(self, run_id: str, thread_id: str) -> None:
+        """Note that a run goes on which may have ended: a branch of its thread was asked for.
+
+        What else waits on the thread is over: its pause is no longer where the thread stands.
+        """
+        with self.database.serial():
+            for row in self.runs.others(run_id, thread_id):
+                self.approvals.withdraw(row.id, "a branch of the thread")
+                self.runs.set_status(row.id, RunStatus.CANCELLED, reason=StopReason.CANCELLED.value)
+            self.runs.reopen(run_id, thread_id)
 
     def forget(self, run_id: str) -> None:
         """Drop all that is known of a run that nothing can be resumed from; only for a ledger in memory."""

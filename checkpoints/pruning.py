@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from langgraph.checkpoint.serde.types import INTERRUPT
+
+from loopwright.state import SCHEMA_VERSION
+
 from .ledger import Ledger
 from .saver import Saver
 
@@ -17,7 +21,8 @@ class PruneReport:
     checkpoints: int
     """Checkpoints that were deleted."""
     busy: int
-    """Threads that somebody was driving just then; they were left alone."""
+    """Threads that somebody was driving just then, or that wait on a branch, or that a newer release wrote; they were
+    left alone."""
 
 
 def prune(saver: Saver, ledger: Ledger, *, before: float) -> PruneReport:
@@ -39,6 +44,9 @@ def prune(saver: Saver, ledger: Ledger, *, before: float) -> PruneReport:
             busy += 1
             continue
         try:
+            if not _is_over(saver, thread_id):
+                busy += 1
+                continue
             deleted = saver.squash(thread_id)
             ledger.spend.forget(thread_id)
         finally:
@@ -46,3 +54,13 @@ def prune(saver: Saver, ledger: Ledger, *, before: float) -> PruneReport:
         threads += bool(deleted)
         checkpoints += deleted
     return PruneReport(threads, checkpoints, busy)
+
+
+def _is_over(saver: Saver, thread_id: str) -> bool:
+    """Tell whether a thread's newest state asks nothing, and can be read here: the ledger may know only of its end."""
+    found = saver.get_tuple({"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}})
+    if found is None:
+        return True
+    thread = found.checkpoint["channel_values"].get("thread") or {}
+    waits = any(channel == INTERRUPT for _, channel, _ in found.pending_writes or ())
+    return not waits and thread.get("version", 0) <= SCHEMA_VERSION

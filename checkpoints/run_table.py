@@ -55,9 +55,8 @@ class RunTable:
     def begin(self, run_id: str, *, thread_id: str, agent: str, task: str, requester: str = "") -> None:
         """Note that the ring has taken the task in, and end what the thread left unfinished before it."""
         with self._database.serial():
-            for row in self._database.query("other_unfinished_runs", thread_id=thread_id, id=run_id):
-                if not row["input"]:
-                    self.set_status(row["id"], RunStatus.CANCELLED, reason="cancelled")
+            for row in self.others(run_id, thread_id):
+                self.set_status(row.id, RunStatus.CANCELLED, reason="cancelled")
             values = {"thread_id": thread_id, "agent": agent, "task": task, "requester": requester}
             self._database.write("begin_run", id=run_id, now=self._clock(), **values)
             self._log.append("began", thread_id=thread_id, run_id=run_id, task=task)
@@ -74,6 +73,17 @@ class RunTable:
         with self._database.serial():
             self.set_status(run_id, status, reason=reason, cost_nano=cost_nano)
             self._log.append("ended", thread_id=thread_id, run_id=run_id, status=status.value, reason=reason)
+
+    def others(self, run_id: str, thread_id: str) -> Sequence[RunRow]:
+        """Return the other runs of a thread that were taken in and have not ended."""
+        rows = self._database.query("other_unfinished_runs", thread_id=thread_id, id=run_id)
+        return [_run(row) for row in rows if not row["input"]]
+
+    def reopen(self, run_id: str, thread_id: str) -> None:
+        """Note that a run which has ended goes on, on another branch of its thread."""
+        with self._database.serial():
+            if self._database.write("reopen_run", id=run_id, now=self._clock()):
+                self._log.append("reopened", thread_id=thread_id, run_id=run_id)
 
     def set_worker(self, run_id: str, worker: str) -> None:
         """Note who drives the run now."""

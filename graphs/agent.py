@@ -25,13 +25,13 @@ from langgraph.graph.state import CompiledStateGraph
 
 from loopwright.checkpoints import Checkpoints, Saver
 from loopwright.models import Price
-from loopwright.nodes import AgentSpec, Ledgers, Node, act, guard, observe, reason
+from loopwright.nodes import AgentSpec, Ledgers, Node, act, guard, observe, reason, reopen
 from loopwright.policy import Loops, Rule
 from loopwright.state import AgentInput, AgentState, Limits
 from loopwright.tools import Caps
 
 from .building import build_spec, change_spec, check_checkpoints
-from .calling import checked_config, is_resume, own_saver, refuse_empty_resume, thread_of
+from .calling import checked_config, checked_resume, is_resume, own_saver, thread_of
 from .routes import Route, Routes
 
 
@@ -48,9 +48,9 @@ def build_ring(spec: AgentSpec, ledgers: Ledgers) -> StateGraph[AgentState, None
     routes = Routes(spec.limits, spec.wrap_up)
     ring = StateGraph(AgentState, input_schema=AgentInput)
 
-    ring.add_node("observe", Node("observe", observe, spec, ledgers))
-    ring.add_node("guard", Node("guard", guard, spec, ledgers))
-    ring.add_node("reason", Node("reason", reason, spec, ledgers))
+    ring.add_node("observe", Node("observe", observe, spec, ledgers, on_branch=reopen))
+    ring.add_node("guard", Node("guard", guard, spec, ledgers, on_branch=reopen))
+    ring.add_node("reason", Node("reason", reason, spec, ledgers, on_branch=reopen))
     ring.add_node("act", Node("act", act, spec, ledgers))
 
     ring.add_edge(START, "observe")
@@ -78,7 +78,7 @@ class Agent(CompiledStateGraph[AgentState, None, AgentInput, AgentState]):
         """Stream as LangGraph does, within the agent's limits; each checkpoint is stored before the next step."""
         checked = checked_config(self.spec.limits, config, self.config)
         if is_resume(input):
-            refuse_empty_resume(self, input, checked)
+            checked = checked_resume(self, input, checked)
         saver = own_saver(self)
         if saver is None:
             yield from super().stream(input, checked, **options)
@@ -92,7 +92,7 @@ class Agent(CompiledStateGraph[AgentState, None, AgentInput, AgentState]):
         """Do the same, awaited."""
         checked = checked_config(self.spec.limits, config, self.config)
         if is_resume(input):
-            await asyncio.to_thread(refuse_empty_resume, self, input, checked)
+            checked = await asyncio.to_thread(checked_resume, self, input, checked)
         saver = own_saver(self)
         if saver is None:
             async for part in super().astream(input, checked, **options):

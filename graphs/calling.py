@@ -11,6 +11,7 @@ from langgraph.types import Command
 
 from loopwright.checkpoints import FORK_KEY, RING_KEY, Saver, check_thread_id
 from loopwright.errors import ApprovalNotFound, ConfigurationError, InvalidDecision, StorageCorrupt, ThreadNotFound
+from loopwright.nodes import BRANCH_KEY
 from loopwright.state import Limits
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def checked_config(limits: Limits, given: RunnableConfig | None, default: Runnab
         configurable["thread_id"] = check_thread_id(configurable["thread_id"])
         configurable[RING_KEY] = True
     if configurable.get("checkpoint_id"):
-        configurable[FORK_KEY] = configurable["checkpoint_id"]
+        configurable[FORK_KEY] = configurable[BRANCH_KEY] = configurable["checkpoint_id"]
     if configurable:
         config["configurable"] = configurable
     return config
@@ -80,8 +81,10 @@ def is_resume(given: Any) -> bool:
     return True
 
 
-def refuse_empty_resume(agent: Agent, given: Any, config: RunnableConfig) -> None:
+def checked_resume(agent: Agent, given: Any, config: RunnableConfig) -> RunnableConfig:
     """Refuse to resume what never began, or does not wait: LangGraph would start it, or return the old state.
+
+    Returns the config; where the thread's newest state was made by hand, it says that a branch begins there.
 
     Raises:
         ThreadNotFound: If nothing is stored for the thread.
@@ -91,7 +94,7 @@ def refuse_empty_resume(agent: Agent, given: Any, config: RunnableConfig) -> Non
     saver = own_saver(agent)
     place = {**((agent.config or {}).get("configurable") or {}), **(config.get("configurable") or {})}
     if saver is None or place.get("checkpoint_id"):
-        return
+        return config
     thread_id = check_thread_id(place.get("thread_id"))
     found = saver.get_tuple({"configurable": {"thread_id": thread_id}})
     if found is None:
@@ -104,3 +107,7 @@ def refuse_empty_resume(agent: Agent, given: Any, config: RunnableConfig) -> Non
     if waits and "run" not in found.checkpoint["channel_values"]:
         text = f"the stored state of thread {thread_id!r} does not say which run it belongs to; "
         raise StorageCorrupt(text + "restore the database from a backup", thread_id=thread_id)
+    if found.metadata.get("source") not in ("update", "fork"):
+        return config
+    branch = {**config.get("configurable", {}), BRANCH_KEY: found.checkpoint["id"]}
+    return {**config, "configurable": branch}

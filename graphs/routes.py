@@ -51,10 +51,10 @@ class Routes:
         return bounds_of(self.limits, state["run"], state["thread"], keeps_last_words=self.wrap_up)
 
     def _acts(self, state: AgentState) -> list[Send]:
-        run_id, step, usage = state["run"]["id"], state["usage"]["steps"], state["usage"]
-        left = seconds_left(self._bounds(state), usage)
+        run, step, usage = state["run"], state["usage"]["steps"], state["usage"]
+        run_id, branch, left = run["id"], run.get("branch", ""), seconds_left(self._bounds(state), usage)
         return [
-            Send("act", ActTask(call=call, run_id=run_id, step=step, usage=usage, seconds_left=left))
+            Send("act", ActTask(call=call, run_id=run_id, step=step, usage=usage, seconds_left=left, branch=branch))
             for call in state["turn"]
             if call["verdict"] == Verdict.ALLOW and not call.get("result")
         ]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from .act import ActTask, act
+from .branches import reopen
 from .guard import Moment, guard, moment_of
 from .ledgers import Ledgers
 from .observe import PLAIN_INVOKE, observe
-from .port import REQUESTER_KEY, RUN_ID_KEY, Node, run_through
+from .port import BRANCH_KEY, REQUESTER_KEY, RUN_ID_KEY, Node, run_through
 from .questions import WAKE, parse_answer, payload_of
 from .reason import reason
 from .screening import normal_decision, refuse_decision
 from .spec import AgentSpec
 
 __all__ = [
+    "BRANCH_KEY",
     "PLAIN_INVOKE",
     "REQUESTER_KEY",
     "RUN_ID_KEY",
@@ -31,5 +33,6 @@ __all__ = [
     "payload_of",
     "reason",
     "refuse_decision",
+    "reopen",
     "run_through",
 ]

@@ -16,7 +16,7 @@ from loopwright.policy import seconds_left
 from loopwright.state import Call, Happened, NotHappened, Outcome, Result, UsageRecord, upgrade, upgrade_call
 from loopwright.tools import Contract, Effect, EffectKind, NotDone, OutOfTime, Output, safe_str, to_output, to_text
 
-from .claims import claim_of, claim_on_branch, place_of_call
+from .claims import claim_of, claim_on_branch, is_of_branch, place_of_call
 from .port import Port
 
 POLL_SECONDS = 0.05
@@ -32,6 +32,8 @@ class ActTask(TypedDict):
     usage: UsageRecord
     seconds_left: NotRequired[float | None]
     """Of the run's active time; None for any number. From release 0.2 on."""
+    branch: NotRequired[str]
+    """Of the run; empty on the first."""
 
 
 class _Where(TypedDict):
@@ -51,6 +53,11 @@ class _Came:
     effect: str = ""
     output: Output | None = None
     """What the tool returned; None where it was not this call that brought it."""
+
+
+def branch_of(task: ActTask) -> str:
+    """Return the branch that a call is on: its run's, or the one that it was asked about anew on."""
+    return task.get("branch") or task["call"]["branch"]
 
 
 async def act(task: ActTask, port: Port) -> dict[str, Any]:
@@ -147,8 +154,8 @@ async def _effect(contract: Contract, task: ActTask, port: Port) -> _Came:
     """Claim, run, settle; or answer with what the ledger knows."""
     ledger = await port.ledger()
     request = claim_of(contract, task["call"], **_where(task, port))
-    if task["call"]["branch"]:
-        request = claim_on_branch(request, task["call"], await port.ask(ledger, ledger.effects.find, request.id))
+    if branch := branch_of(task):
+        request = claim_on_branch(request, branch, await port.ask(ledger, ledger.effects.of_run, request.run_id))
     work = _Work(request, contract, task, port, ledger)
     reached(CrashPoint.BEFORE_CLAIM)
     claim = await port.ask(ledger, ledger.effects.claim, work.request)
@@ -188,7 +195,8 @@ def _row(claim: Claim) -> EffectRow:
 def _stored(row: EffectRow, work: _Work) -> str:
     """Return a stored result; one of another run or branch says so, lest it be taken for new."""
     is_here = row.run_id == work.request.run_id
-    if is_here and not work.task["call"]["branch"]:
+    branch = branch_of(work.task)
+    if is_here and (not branch or is_of_branch(row, branch)):
         return str(row.result)
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(row.ended_at or row.began_at))
     where = "on another branch of this thread" if is_here else f"in run {row.run_id}"

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from loopwright.checkpoints import ClaimRequest, EffectRow, EffectStatus
+from loopwright.checkpoints import ClaimRequest, EffectRow
 from loopwright.state import Call, digest
 from loopwright.tools import Contract, EffectKind
 
 from .screening import call_digest
+
+_BRANCH = "@"
+"""Parts the key of a place from the branch on which the call is another one."""
+_BRANCH_DIGITS = 12
 
 
 def place_of_call(call: Call, *, thread_id: str, run_id: str, step: int) -> str:
@@ -16,18 +21,24 @@ def place_of_call(call: Call, *, thread_id: str, run_id: str, step: int) -> str:
     return digest(thread_id, run_id, step, call["ordinal"], call["attempt"])
 
 
-def claim_on_branch(request: ClaimRequest, call: Call, before: EffectRow | None) -> ClaimRequest:
+def claim_on_branch(request: ClaimRequest, branch: str, begun: Sequence[EffectRow]) -> ClaimRequest:
     """Return the claim of a call on a branch of its thread.
 
-    The very same call was done once, and is not done again. Where another call stands settled in its place, this one
-    is new, since a person decided about it anew: it has a place of its own.
+    The very same call was begun in this place once, on whichever branch, and is not begun again. Any other call is a
+    new one, screened and perhaps asked about here: it has a place of its own.
     """
-    if before is None or request.own_key or before.digest == request.digest:
+    if request.own_key:
         return request
-    if EffectStatus(before.status) not in (EffectStatus.DONE, EffectStatus.FAILED):
-        return request
-    key = digest(request.key, call["branch"])
+    for row in begun:
+        if row.digest == request.digest and row.key.partition(_BRANCH)[0] == request.key:
+            return replace(request, id=row.id, key=row.key)
+    key = f"{request.key}{_BRANCH}{digest(branch)[:_BRANCH_DIGITS]}"
     return replace(request, id=digest("effect", key), key=key)
+
+
+def is_of_branch(row: EffectRow, branch: str) -> bool:
+    """Tell whether an effect was first claimed on this very branch."""
+    return row.key.endswith(f"{_BRANCH}{digest(branch)[:_BRANCH_DIGITS]}")
 
 
 def claim_of(contract: Contract, call: Call, *, thread_id: str, run_id: str, step: int) -> ClaimRequest:

@@ -37,6 +37,7 @@ from loopwright.state import (
     new_call,
 )
 
+from .branches import enter, is_entered, named
 from .judging import ask_anew, judge
 from .ladder import climb
 from .port import Port
@@ -82,7 +83,12 @@ def moment_of(state: AgentState) -> Moment:
 
 async def guard(state: AgentState, port: Port) -> dict[str, Any]:
     """Do what the moment asks for."""
-    match moment_of(state):
+    moment = moment_of(state)
+    if not is_entered(state, port):
+        state = named(state, port)
+        if moment is Moment.ASK:
+            return _timed(await enter(state, port), state, port)
+    match moment:
         case Moment.SCREEN:
             return await _screen(state, port)
         case Moment.ASK:
@@ -160,7 +166,7 @@ async def _open_questions(turn: list[Call], state: AgentState, port: Port) -> li
         return turn
     ledger, run_id = await port.ledger(), state["run"]["id"]
     standing = await port.ask(ledger, ledger.approvals.standing, asked)
-    turn = ask_anew(turn, standing, port.place.checkpoint_id, state, port)
+    turn = ask_anew(turn, standing, state["run"].get("branch") or port.place.checkpoint_id, state, port)
     questions = [question_of(call, run_id) for call in turn if call["verdict"] == Verdict.ASK]
     await port.ask(ledger, ledger.ask, run_id, port.place.thread_id, questions)
     return turn

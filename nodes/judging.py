@@ -65,7 +65,7 @@ async def judge(state: AgentState, port: Port) -> dict[str, Any]:
     turn, usage = _recount(state["turn"], turn, state["usage"], port.spec.bounds(run, state["thread"]))
     fresh = [call for call in turn if call["verdict"] == Verdict.ASK and call["approval"] not in standing]
     if fresh:
-        await _ensure_open(fresh, state, port, ledger)
+        await ensure_open(fresh, state, port, ledger)
     if not any(call["verdict"] == Verdict.ASK for call in turn):
         await port.ask(ledger, ledger.runs.set_status, state["run"]["id"], RunStatus.RUNNING)
     return {"turn": turn, "run": run, "usage": usage}
@@ -87,7 +87,7 @@ async def _on_this_branch(state: AgentState, pause: str, port: Port, ledger: Led
     standing = await port.ask(ledger, ledger.approvals.standing, asked)
     table = ask_anew(state["turn"], standing, pause, state, port)
     if table != state["turn"] or len(standing) < len(asked):
-        await _ensure_open([call for call in table if call["verdict"] == Verdict.ASK], state, port, ledger)
+        await ensure_open([call for call in table if call["verdict"] == Verdict.ASK], state, port, ledger)
     return table
 
 
@@ -150,7 +150,7 @@ def _cancelled_by(standing: Mapping[str, Approval]) -> str:
     return next((a.decided_by for a in standing.values() if a.decision and a.decision["type"] == CANCEL), "")
 
 
-async def _ensure_open(calls: list[Call], state: AgentState, port: Port, ledger: Ledger) -> None:
+async def ensure_open(calls: list[Call], state: AgentState, port: Port, ledger: Ledger) -> None:
     """Teach the questions to a ledger that does not know them, such as a new one beside an old saver."""
     questions = [question_of(call, state["run"]["id"]) for call in calls]
     await port.ask(ledger, ledger.ask, state["run"]["id"], port.place.thread_id, questions)

@@ -39,7 +39,7 @@ from loopwright.state import (
 )
 from loopwright.tools import FULL_TEXT, Shown, reader_id, shares, show
 
-from .claims import claim_of
+from .claims import claim_of, claim_on_branch
 from .context import Fence, is_users, source_of, unrecorded
 from .ladder import LOOP_GUARD, LOOP_NOTES
 from .port import Port
@@ -138,6 +138,8 @@ async def _take_in(task: HumanMessage, state: AgentState, port: Port) -> dict[st
         "requester": requester,
     }
     await port.ask(ledger, ledger.runs.begin, run["id"], **begin)
+    if port.place.branch_from:
+        await port.ask(ledger, ledger.reopen, run["id"], port.place.thread_id)
     usage = add_seconds(no_usage(), port.elapsed())
     window: dict[str, Any] = {}
     told: list[AnyMessage] = closed.get("messages", [])
@@ -202,7 +204,7 @@ async def _close_turn(state: AgentState, port: Port, ledger: Ledger) -> dict[str
     await port.ask(ledger, ledger.approvals.withdraw, state["run"]["id"], "a newer message")
     rows = await port.ask(ledger, ledger.effects.of_run, state["run"]["id"])
     begun = {row.id: row for row in rows}
-    return _told([_closed(call, begun.get(_effect_id(call, state, port))) for call in turn], state, port)
+    return _told([_closed(call, begun.get(_effect_id(call, rows, state, port))) for call in turn], state, port)
 
 
 def _unscreened(state: AgentState) -> list[Call]:
@@ -218,14 +220,16 @@ def _unscreened(state: AgentState) -> list[Call]:
     return [{**call, "verdict": Verdict.NOT_RUN, "why": SUPERSEDED} for call in calls]
 
 
-def _effect_id(call: Call, state: AgentState, port: Port) -> str:
+def _effect_id(call: Call, begun: Sequence[EffectRow], state: AgentState, port: Port) -> str:
     """Name the effect that the call may have begun; empty where it can have none."""
     contract = port.spec.tools.get(call["name"])
     if call.get("effect") or contract is None or contract.is_read or call["verdict"] != Verdict.ALLOW:
         return call.get("effect", "")
     place = port.place
     step = state["usage"]["steps"]
-    return claim_of(contract, call, thread_id=place.thread_id, run_id=state["run"]["id"], step=step).id
+    request = claim_of(contract, call, thread_id=place.thread_id, run_id=state["run"]["id"], step=step)
+    branch = state["run"].get("branch") or call["branch"]
+    return claim_on_branch(request, branch, begun).id if branch else request.id
 
 
 def _closed(call: Call, row: EffectRow | None) -> Call:

@@ -31,6 +31,8 @@ RUN_ID_KEY = "__loopwright_run_id"
 """In `configurable`: the run that `Runs` has started. LangGraph keeps keys that begin so out of the metadata."""
 REQUESTER_KEY = "__loopwright_requester"
 """Likewise: for whom it was started. Whoever is authenticated by LangGraph's server cannot say that it was another."""
+BRANCH_KEY = "__loopwright_branch"
+"""In `configurable`: the checkpoint that a branch goes on from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ class Place:
     """The run that `Runs` drives; empty for a plain invoke."""
     is_fork: bool
     """Whether the caller named a checkpoint to go on from."""
+    branch_from: str
+    """The checkpoint that a branch goes on from: one that the caller named, or that was made by hand."""
 
 
 def place_of(config: RunnableConfig) -> Place:
@@ -70,6 +74,7 @@ def place_of(config: RunnableConfig) -> Place:
         has_saver=bool(given.get(CONFIG_KEY_CHECKPOINTER)),
         run_id=str(given.get(RUN_ID_KEY) or ""),
         is_fork=bool(given.get(FORK_KEY)),
+        branch_from=str(given.get(BRANCH_KEY) or ""),
     )
 
 
@@ -241,17 +246,21 @@ class AsyncPort(Port):
 
 
 Step = Callable[[Any, Port], Awaitable[dict[str, Any]]]
+Enter = Callable[[Any, Port], Awaitable[None]]
 
 
 class Node(Runnable[Any, Any]):
     """One `async def` step as a LangGraph node with both doors; as cheap as a native node of either kind."""
 
-    def __init__(self, name: str, step: Step, spec: AgentSpec, ledgers: Ledgers) -> None:
-        """Bind a step to an agent."""
+    def __init__(
+        self, name: str, step: Step, spec: AgentSpec, ledgers: Ledgers, *, on_branch: Enter | None = None
+    ) -> None:
+        """Bind a step to an agent; `on_branch` comes before it where the caller has asked for a branch."""
         self.name = name
         self._step = step
         self._spec = spec
         self._ledgers = ledgers
+        self._on_branch = on_branch
 
     def _taken(self, given: Any) -> Any:
         """Return what the step works on.
@@ -266,15 +275,20 @@ class Node(Runnable[Any, Any]):
             raise StorageCorrupt(text)
         return count_steps(given)
 
+    async def _work(self, given: Any, port: Port) -> dict[str, Any]:
+        if port.place.branch_from and self._on_branch is not None:
+            await self._on_branch(given, port)
+        return await self._step(given, port)
+
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002, ARG002 -- LangChain's signature
         """Drive the step through, blocking."""
-        return to_plain(
-            run_through(self._step(self._taken(input), BlockingPort(self._spec, self._ledgers, config or {})))
-        )
+        port = BlockingPort(self._spec, self._ledgers, config or {})
+        return to_plain(run_through(self._work(self._taken(input), port)))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002, ARG002 -- LangChain's signature
         """Await the step."""
-        return to_plain(await self._step(self._taken(input), AsyncPort(self._spec, self._ledgers, config or {})))
+        port = AsyncPort(self._spec, self._ledgers, config or {})
+        return to_plain(await self._work(self._taken(input), port))
 
 
 def run_through(step: Awaitable[T]) -> T:

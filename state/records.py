@@ -234,6 +234,8 @@ class RunRecord(TypedDict):
     cancelled_by: NotRequired[str]
     requester: NotRequired[str]
     """For whom it runs, where that is known."""
+    branch: NotRequired[str]
+    """Names the branch of the thread that it is on, once one was asked for: a call there is another effect."""
     malformed: NotRequired[int]
     """Unusable replies in a row."""
 

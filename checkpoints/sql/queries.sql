@@ -18,6 +18,12 @@ update lw_runs set status = :status, reason = :reason,
     cost_nano = case when cost_nano > :cost_nano then cost_nano else :cost_nano end, updated_at = :now
 where id = :id and status in ('running', 'waiting') and status <> :status;
 
+-- name: reopen_run
+-- A branch of its thread goes on where it had ended.
+update lw_runs set status = 'running', reason = '', updated_at = :now
+where id = :id and status not in ('running', 'waiting')
+returning id;
+
 -- name: set_run_worker
 -- `updated_at` stays: it says since when a run waits, and what was decided after that is still to be carried out.
 update lw_runs set worker = :worker where id = :id;

@@ -133,7 +133,7 @@ class Driver:
         The last event has no result where another drives it, or has carried it on meanwhile: look again later.
         """
         row = await self.own_row(run_id)
-        if row.is_final:
+        if row.is_final and not await self._is_reopened(row):
             yield await self._rest(row.id)
             return
         if row.agent == PLAIN_INVOKE and row.status == RunStatus.RUNNING:
@@ -174,6 +174,16 @@ class Driver:
                     for event in events_of(row.id, update):
                         yield event
         yield await self._rest(run_id)
+
+    async def _is_reopened(self, row: RunRow) -> bool:
+        """Tell whether a run waits although it has ended: on a branch, whose process died before it could say so."""
+        if row.cancel_by:
+            return False
+        snapshot = await self.door.snapshot(self.agent, self.config(row))
+        if not snapshot.interrupts or _run_in(snapshot.values) != row.id:
+            return False
+        await self.door.blocking(self.ledger.reopen, row.id, row.thread_id)
+        return True
 
     async def _rest(self, run_id: str) -> Event:
         result = await self.result(run_id)
