@@ -9,7 +9,7 @@ from .log import LogRecord, LogReport
 from .metadata import FORK_KEY
 from .opening import Checkpoints, OpeningOptions, aopen_checkpoints, open_checkpoints
 from .pruning import PruneReport
-from .run_table import Lease, RunRow
+from .run_table import PLAIN_INVOKE, Begun, Lease, RunRow
 from .saver import RING_KEY, Saver
 from .spend import Attempt, Opened
 from .threads import check_thread_id
@@ -18,10 +18,12 @@ __all__ = [
     "ALL",
     "FORK_KEY",
     "LEASE_SECONDS",
+    "PLAIN_INVOKE",
     "RING_KEY",
     "Approval",
     "Approvals",
     "Attempt",
+    "Begun",
     "Checkpoints",
     "Claim",
     "ClaimRequest",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from loopwright.state import NOT_HAPPENED, Happened, NotHappened, Question, RunStatus, StopReason
@@ -14,7 +15,7 @@ from .database import Database
 from .effects import EffectRow, Effects, EffectStatus
 from .heart import Heart
 from .log import Log
-from .run_table import Leases, RunTable
+from .run_table import Leases, Presence, RunRow, RunTable
 from .spend import Spend
 
 Clock = Callable[[], float]
@@ -126,12 +127,46 @@ class Ledger:
             return won, row
 
     def cancel(self, run_id: str, by: str) -> bool:
-        """Ask for a run's end and withdraw its questions, in one transaction; False when somebody was faster."""
+        """Ask for a run's end and withdraw its questions, in one transaction; False when somebody was faster.
+
+        A run whose caller drove it and is gone ends here: nobody else would end it.
+        """
         with self.database.serial():
+            row = self.runs.find(run_id)
+            is_abandoned = row is not None and self.is_abandoned(row)
             won = self.runs.cancel(run_id, by)
             if won:
                 self.approvals.withdraw(run_id, by)
+            if row is not None and won and is_abandoned:
+                self._end_abandoned(row)
             return won
+
+    def is_abandoned(self, row: RunRow) -> bool:
+        """Tell whether a run's caller, who drove it himself, is gone: nothing was heard of him for a lease's time."""
+        silent = self.clock() - row.updated_at
+        is_driven = row.is_plain and row.status == RunStatus.RUNNING
+        return is_driven and silent >= self.lease_seconds and self.leases.holder(row.thread_id) is None
+
+    def end_abandoned(self, row: RunRow) -> bool:
+        """End a run whose caller is gone, if somebody has cancelled it; else he may come back. False if it goes on."""
+        with self.database.serial():
+            if not row.cancel_by or not self.is_abandoned(row):
+                return False
+            self._end_abandoned(row)
+            return True
+
+    def _end_abandoned(self, row: RunRow) -> None:
+        self.end_run(row.id, StopReason.CANCELLED, thread_id=row.thread_id, cost_nano=row.cost_nano)
+
+    @contextmanager
+    def present(self, thread_id: str) -> Generator[None]:
+        """Be seen as a caller who drives a thread himself, until the block ends."""
+        presence = Presence(self.leases, thread_id)
+        with self.heart.keep(presence.beat):
+            try:
+                yield
+            finally:
+                presence.leave()
 
     def reopen(self, run_id: str, thread_id: str) -> None:
         """Note that a run goes on which may have ended: a branch of its thread was asked for.

@@ -23,8 +23,8 @@ class LogRecord:
     thread_id: str
     run_id: str
     event: str
-    """`asked`, `voted`, `decided`, `cancelled`, `claimed`, `settled`, `late`, `unknown`, `resolved`, `began`, `ended` or,
-    on a branch, `reopened`."""
+    """`asked`, `voted`, `decided`, `cancelled`, `claimed`, `settled`, `late`, `unknown`, `resolved`, `began`, `ended`
+    or, on a branch, `reopened`."""
     data: dict[str, Any]
     previous: str
     hash: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from langgraph.checkpoint.serde.types import INTERRUPT
 
@@ -61,6 +62,7 @@ def _is_over(saver: Saver, thread_id: str) -> bool:
     found = saver.get_tuple({"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}})
     if found is None:
         return True
-    thread = found.checkpoint["channel_values"].get("thread") or {}
+    thread: dict[str, Any] = found.checkpoint["channel_values"].get("thread") or {}
     waits = any(channel == INTERRUPT for _, channel, _ in found.pending_writes or ())
-    return not waits and thread.get("version", 0) <= SCHEMA_VERSION
+    version: float = thread.get("version", 0)
+    return not waits and version <= SCHEMA_VERSION

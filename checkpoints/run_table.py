@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,19 @@ from loopwright.state import RunStatus
 
 from .database import Database, Row
 from .log import Log
+
+PLAIN_INVOKE = "(invoke)"
+"""The agent of a run that its caller drives: it lives in that program, and nobody else may carry it on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What was noted when a run was taken in; empty texts in what 0.1.0 noted."""
+
+    message: str
+    """A digest of the whole message."""
+    binding: str
+    """Of the agent: see `AgentSpec.binding`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +51,11 @@ class RunRow:
         """Whether nothing will happen any more."""
         return RunStatus(self.status).is_final
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether its caller drives it: a plain `agent.invoke`."""
+        return self.agent == PLAIN_INVOKE
+
 
 class RunTable:
     """The runs."""
@@ -52,14 +71,17 @@ class RunTable:
         values = {"thread_id": thread_id, "agent": agent, "task": task, "requester": requester}
         self._database.write("start_run", id=run_id, input=message, now=self._clock(), **values)
 
-    def begin(self, run_id: str, *, thread_id: str, agent: str, task: str, requester: str = "") -> None:
+    def begin(
+        self, run_id: str, *, thread_id: str, agent: str, task: str, requester: str = "", begun: Begun | None = None
+    ) -> None:
         """Note that the ring has taken the task in, and end what the thread left unfinished before it."""
+        noted = {"message": begun.message, "binding": begun.binding} if begun else {}
         with self._database.serial():
             for row in self.others(run_id, thread_id):
                 self.set_status(row.id, RunStatus.CANCELLED, reason="cancelled")
             values = {"thread_id": thread_id, "agent": agent, "task": task, "requester": requester}
             self._database.write("begin_run", id=run_id, now=self._clock(), **values)
-            self._log.append("began", thread_id=thread_id, run_id=run_id, task=task)
+            self._log.append("began", thread_id=thread_id, run_id=run_id, task=task, **noted)
 
     def set_status(self, run_id: str, status: RunStatus, *, reason: str = "", cost_nano: int = 0) -> None:
         """Note how a run stands; a run that has ended stays as it ended."""
@@ -73,6 +95,13 @@ class RunTable:
         with self._database.serial():
             self.set_status(run_id, status, reason=reason, cost_nano=cost_nano)
             self._log.append("ended", thread_id=thread_id, run_id=run_id, status=status.value, reason=reason)
+
+    def begun(self, run_id: str) -> Begun | None:
+        """Return what was noted when a run was first taken in; None for one that was not yet."""
+        for record in self._log.records(run_id):
+            if record.event == "began":
+                return Begun(record.data.get("message", ""), record.data.get("binding", ""))
+        return None
 
     def others(self, run_id: str, thread_id: str) -> Sequence[RunRow]:
         """Return the other runs of a thread that were taken in and have not ended."""
@@ -174,3 +203,34 @@ class Leases:
         rows = self._database.query("find_lease", thread_id=thread_id)
         lease = Lease(**rows[0]) if rows else None
         return lease if lease is not None and lease.until > self._clock() else None
+
+
+class Presence:
+    """A caller who drives a thread himself, without `Runs`: whoever looks can tell whether he is still there.
+
+    He has the thread's lease from his first heartbeat on. A call that is over before costs nothing.
+    """
+
+    def __init__(self, leases: Leases, thread_id: str) -> None:
+        """Be there."""
+        self._leases = leases
+        self._thread_id = thread_id
+        self._lease: Lease | None = None
+        self._is_over = False
+        self._lock = threading.Lock()
+
+    def beat(self) -> bool:
+        """Take the lease, or renew it; where another has it, try again with the next beat."""
+        with self._lock:
+            if self._is_over:
+                return True
+            if self._lease is None or not self._leases.renew(self._lease):
+                self._lease = self._leases.take(self._thread_id)
+        return True
+
+    def leave(self) -> None:
+        """Give the lease back."""
+        with self._lock:
+            self._is_over = True
+            if self._lease is not None:
+                self._leases.release(self._lease)

@@ -23,7 +23,7 @@ from langchain_core.tools import BaseTool
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from loopwright.checkpoints import Checkpoints, Saver
+from loopwright.checkpoints import Checkpoints, Ledger, Saver
 from loopwright.models import Price
 from loopwright.nodes import AgentSpec, Ledgers, Node, act, guard, observe, reason, reopen
 from loopwright.policy import Loops, Rule
@@ -31,7 +31,7 @@ from loopwright.state import AgentInput, AgentState, Limits
 from loopwright.tools import Caps
 
 from .building import build_spec, change_spec, check_checkpoints
-from .calling import checked_config, checked_resume, is_resume, own_saver, thread_of
+from .calling import checked_config, checked_resume, is_resume, kept_alive, own_saver, thread_of
 from .routes import Route, Routes
 
 
@@ -66,13 +66,15 @@ class Agent(CompiledStateGraph[AgentState, None, AgentInput, AgentState]):
 
     Attributes:
         spec: What the agent is made of.
+        ledger: The one that goes with its checkpointer; None where it has none of ours.
     """
 
-    def __init__(self, *, spec: AgentSpec, **parts: Any) -> None:
+    def __init__(self, *, spec: AgentSpec, ledger: Ledger | None = None, **parts: Any) -> None:
         """Take the parts of a compiled graph; `create_agent` is the way to build one."""
         # A keyword of `__init__`: LangGraph's `copy` rebuilds from `__dict__`, and would lose what was set later.
         super().__init__(**parts)
         self.spec = spec
+        self.ledger = ledger
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002 -- LangGraph's name
         """Stream as LangGraph does, within the agent's limits; each checkpoint is stored before the next step."""
@@ -84,7 +86,8 @@ class Agent(CompiledStateGraph[AgentState, None, AgentInput, AgentState]):
             yield from super().stream(input, checked, **options)
             return
         try:
-            yield from super().stream(input, checked, **_durable(options))
+            with kept_alive(self.ledger, checked):
+                yield from super().stream(input, checked, **_durable(options))
         finally:
             saver.flush(thread_of(checked))
 
@@ -99,8 +102,9 @@ class Agent(CompiledStateGraph[AgentState, None, AgentInput, AgentState]):
                 yield part
             return
         try:
-            async for part in super().astream(input, checked, **_durable(options)):
-                yield part
+            with kept_alive(self.ledger, checked):
+                async for part in super().astream(input, checked, **_durable(options)):
+                    yield part
         finally:
             await saver.aflush(thread_of(checked))
 
@@ -180,4 +184,4 @@ def compile_agent(spec: AgentSpec, checkpoints: Checkpoints | None) -> Agent:
     ring = build_ring(spec, Ledgers(checkpoints.ledger if checkpoints is not None else None))
     saver: Saver | None = checkpoints.saver if checkpoints is not None else None
     compiled = ring.compile(checkpointer=saver, name=spec.name)
-    return Agent(spec=spec, **vars(compiled))
+    return Agent(spec=spec, ledger=checkpoints.ledger if checkpoints is not None else None, **vars(compiled))

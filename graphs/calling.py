@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.types import Command
 
-from loopwright.checkpoints import FORK_KEY, RING_KEY, Saver, check_thread_id
+from loopwright.checkpoints import FORK_KEY, RING_KEY, Ledger, Saver, check_thread_id
 from loopwright.errors import ApprovalNotFound, ConfigurationError, InvalidDecision, StorageCorrupt, ThreadNotFound
-from loopwright.nodes import BRANCH_KEY
+from loopwright.nodes import BRANCH_KEY, RUN_ID_KEY
 from loopwright.state import Limits
 
 if TYPE_CHECKING:
@@ -57,6 +58,14 @@ def own_saver(agent: Agent) -> Saver | None:
 def thread_of(config: RunnableConfig) -> str:
     """Return the thread that a config names; empty for none."""
     return str(config.get("configurable", {}).get("thread_id") or "")
+
+
+def kept_alive(ledger: Ledger | None, config: RunnableConfig) -> AbstractContextManager[None]:
+    """Show that the caller of a plain invoke is there, as long as the call lasts; `Runs` has the lease for that."""
+    given = config.get("configurable", {})
+    if ledger is None or ledger.is_memory or RUN_ID_KEY in given or not given.get("thread_id"):
+        return nullcontext()
+    return ledger.present(str(given["thread_id"]))
 
 
 def is_resume(given: Any) -> bool:

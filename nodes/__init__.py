@@ -6,7 +6,7 @@ from .act import ActTask, act
 from .branches import reopen
 from .guard import Moment, guard, moment_of
 from .ledgers import Ledgers
-from .observe import PLAIN_INVOKE, observe
+from .observe import observe
 from .port import BRANCH_KEY, REQUESTER_KEY, RUN_ID_KEY, Node, run_through
 from .questions import WAKE, parse_answer, payload_of
 from .reason import reason
@@ -15,7 +15,6 @@ from .spec import AgentSpec
 
 __all__ = [
     "BRANCH_KEY",
-    "PLAIN_INVOKE",
     "REQUESTER_KEY",
     "RUN_ID_KEY",
     "WAKE",

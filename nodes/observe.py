@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from loopwright.checkpoints import EffectRow, EffectStatus, Ledger
+from loopwright.checkpoints import PLAIN_INVOKE, Begun, EffectRow, EffectStatus, Ledger
 from loopwright.errors import ThreadNotFound
 from loopwright.policy import Kind, Seen, call_key, next_window, result_key, way_of
 from loopwright.state import (
@@ -47,8 +47,6 @@ from .questions import LEFT_UNKNOWN
 from .screening import call_digest
 
 TASK_CHARACTERS = 200
-PLAIN_INVOKE = "(invoke)"
-"""In the ledger, the agent of a run that its caller drives: nobody else may carry it on."""
 SUPERSEDED = "not run: superseded by a newer message"
 
 _OUTCOMES = {
@@ -131,13 +129,14 @@ async def _take_in(task: HumanMessage, state: AgentState, port: Port) -> dict[st
     requester = port.place.requester
     if requester:
         run["requester"] = requester
+    begun = Begun(digest(storable(task.text)), port.spec.binding)
     begin = {
         "thread_id": port.place.thread_id,
         "agent": PLAIN_INVOKE,
         "task": run["task"],
         "requester": requester,
     }
-    await port.ask(ledger, ledger.runs.begin, run["id"], **begin)
+    await port.ask(ledger, ledger.runs.begin, run["id"], begun=begun, **begin)
     if port.place.branch_from:
         await port.ask(ledger, ledger.reopen, run["id"], port.place.thread_id)
     usage = add_seconds(no_usage(), port.elapsed())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -13,7 +14,7 @@ from langchain_core.tools import BaseTool
 
 from loopwright.models import Pricer
 from loopwright.policy import Bounds, Loops, Rule, bounds_of
-from loopwright.state import Limits, Purpose, RunRecord, ThreadRecord
+from loopwright.state import Limits, Purpose, RunRecord, ThreadRecord, digest
 from loopwright.tools import UNTRUSTED_NOTE, Caps, Contract, full_text
 
 
@@ -61,3 +62,28 @@ class AgentSpec:
     def bound_for(self, messages: Sequence[AnyMessage]) -> Runnable[Any, BaseMessage]:
         """Return the model with the tools that this transcript gives a use for."""
         return self.reading if any(full_text(message) is not None for message in messages) else self.bound
+
+    @cached_property
+    def binding(self) -> str:
+        """A digest of the agent's name, tools and rules: who may decide about a run that its caller drives.
+
+        A predicate is told by its name and the plain values in it, since it cannot be compared otherwise.
+        """
+        tools = {name: (tool.effect.value, tool.schema.model_json_schema()) for name, tool in self.tools.items()}
+        return digest(self.name, tools, [_told(rule) for rule in self.rules])
+
+
+def _told(rule: Rule) -> list[object]:
+    return [_told_by_name(value) if callable(value) else value for value in map(rule.__getattribute__, _FIELDS)]
+
+
+_FIELDS = tuple(field.name for field in fields(Rule))
+
+
+def _told_by_name(function: object) -> list[object]:
+    code = getattr(function, "__code__", None)
+    values = [value for value in code.co_consts if isinstance(value, _PLAIN)] if code is not None else []
+    return [getattr(function, "__qualname__", type(function).__qualname__), values]
+
+
+_PLAIN = (str, bytes, int, float, bool)

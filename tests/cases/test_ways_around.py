@@ -13,8 +13,8 @@ from tests.world.plans import planned
 from tests.world.till import Till
 
 from loopwright import Checkpoints, Effect, SyncRuns, allow, approve, create_agent, deny, edit, reject, respond, tool
+from loopwright.checkpoints import PLAIN_INVOKE
 from loopwright.errors import ConfigurationError, NotDone, RunError
-from loopwright.nodes import PLAIN_INVOKE
 from loopwright.runs import EventKind
 from loopwright.testing import call, check_transcript
 from loopwright.tools import Tool

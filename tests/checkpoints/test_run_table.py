@@ -6,6 +6,7 @@ import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from loopwright.checkpoints import NewApproval, RunRow
 from loopwright.checkpoints.database import load_queries
 from loopwright.testing import ManualClock
 
-WHO = {"thread_id": "t", "agent": "a"}
+WHO: Any = {"thread_id": "t", "agent": "a"}
 
 
 def row(checkpoints: Checkpoints, run_id: str) -> RunRow:

@@ -187,3 +187,12 @@ def shape(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [kind, [shape(part) for part in cast("list[Any]", value)]]
     return [kind, repr(value)]
+
+
+def invoke_plainly(channel: Channel, *, folder: str, die_in: str) -> None:
+    """Invoke the agent itself, and die on the way; sends its id first."""
+    refund = Refund(Path(folder), die_in=die_in)
+    with open_checkpoints(refund.url) as checkpoints:
+        agent: Any = compile_agent(refund.agent.spec, checkpoints)
+        channel.send("begun")
+        agent.invoke({"messages": [("user", TASK)]}, {"configurable": {"thread_id": THREAD}})

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
-from loopwright.checkpoints import LEASE_SECONDS, Checkpoints, open_checkpoints
+from loopwright.checkpoints import LEASE_SECONDS, PLAIN_INVOKE, Checkpoints, open_checkpoints
 from loopwright.errors import ConfigurationError, LoopwrightError, StorageError
 from loopwright.graphs import Agent, change_agent
-from loopwright.nodes import PLAIN_INVOKE
 from loopwright.state import Limits
 
 URL_VARIABLE = "LOOPWRIGHT_CHECKPOINTS"

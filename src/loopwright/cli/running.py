@@ -80,6 +80,8 @@ def recover_runs(screen: Screen) -> Exit:
 
 def _recover(row: RunRow, store: Checkpoints, done: _Recovered, screen: Screen) -> None:
     if not is_loadable(row.agent):
+        if store.ledger.end_abandoned(row):
+            return
         done.left.append({"run_id": row.id, "agent": row.agent})
         return
     id_ = short(row.id, store.ledger.runs.matching)

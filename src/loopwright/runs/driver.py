@@ -13,11 +13,11 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START
 from langgraph.types import Command, StateSnapshot
 
-from loopwright.checkpoints import ALL, Approval, Checkpoints, RunRow, check_thread_id
+from loopwright.checkpoints import ALL, PLAIN_INVOKE, Approval, Checkpoints, RunRow, check_thread_id
 from loopwright.errors import ConfigurationError, RunError, RunNotFound, StorageCorrupt, ThreadMoved
 from loopwright.graphs import DEFAULT_NAME, Agent, compile_agent
-from loopwright.nodes import PLAIN_INVOKE, REQUESTER_KEY, RUN_ID_KEY, WAKE
-from loopwright.state import AgentState, RunStatus, StopReason, Verdict, current_run, excerpt, storable
+from loopwright.nodes import REQUESTER_KEY, RUN_ID_KEY, WAKE
+from loopwright.state import AgentState, RunStatus, StopReason, Verdict, current_run, digest, excerpt, storable
 
 from .doors import Door
 from .results import Event, EventKind, RunResult, events_of, result_of
@@ -69,7 +69,7 @@ class Driver:
             requester=requester,
         )
         row = await self.row(new_id)
-        if (row.thread_id, row.task, row.requester) != (thread, excerpt(message, TASK_CHARACTERS), requester):
+        if (row.thread_id, row.requester) != (thread, requester) or not await self._is_about(row, message):
             text = f"run id {run_id!r} was used before, for another message, thread or requester; "
             raise ConfigurationError(text + "an id names one run for ever", run_id=run_id)
         return row
@@ -86,6 +86,13 @@ class Driver:
         if rule is not None and not requester.strip():
             text = f"{rule.label} wants somebody else than the requester to decide, and nobody said who that is; "
             raise ConfigurationError(text + "start the run with requester='…'", option="requester")
+
+    async def _is_about(self, row: RunRow, message: str) -> bool:
+        """Tell whether a run was started with this very message."""
+        if row.input or row.task != excerpt(message, TASK_CHARACTERS):
+            return row.input == message
+        begun = await self.door.blocking(self.ledger.runs.begun, row.id)
+        return begun is None or begun.message in ("", digest(message))
 
     async def row(self, run_id: str) -> RunRow:
         """Return a run's row.
@@ -104,13 +111,24 @@ class Driver:
 
         Raises:
             RunNotFound: If there is none.
-            RunError: If it is another agent's: its rules would be judged by these, its tools be run by these.
+            RunError: If it is another agent's: its calls would be judged by these rules, and run by these tools. A run
+                that its caller drives belongs to the agent with the same name, tools and rules.
         """
         row = await self.row(run_id)
+        if row.is_plain and not await self._is_bound(row):
+            text = (
+                f"run {run_id} was begun by an invoke of an agent with another name, other tools or other rules; let "
+            )
+            text += "Runs of that agent decide, or answer where it was invoked: agent.invoke(Command(resume=…))"
+            raise RunError(text, run_id=run_id, agent=row.agent)
         if row.agent not in (self.reference, PLAIN_INVOKE):
             text = f"run {run_id} belongs to the agent {row.agent!r}, and this is {self.reference!r}; use that one, or "
             raise RunError(text + "give both the same reference=", run_id=run_id, agent=row.agent)
         return row
+
+    async def _is_bound(self, row: RunRow) -> bool:
+        begun = await self.door.blocking(self.ledger.runs.begun, row.id)
+        return begun is not None and begun.binding == self.agent.spec.binding
 
     def config(self, row: RunRow) -> RunnableConfig:
         """Return the config that drives a run."""
@@ -132,13 +150,17 @@ class Driver:
 
         The last event has no result where another drives it, or has carried it on meanwhile: look again later.
         """
-        row = await self.own_row(run_id)
+        row = await self.row(run_id)
+        if await self.door.blocking(self.ledger.end_abandoned, row):
+            row = await self.row(run_id)
+        if row.is_plain and row.status == RunStatus.RUNNING and not await self._is_left_by_runs(row):
+            text = f"run {run_id} is driven by whoever called the agent itself, and can be waited for only there"
+            raise RunError(text, run_id=run_id, thread_id=row.thread_id)
+        if not (row.is_plain and row.is_final):
+            row = await self.own_row(run_id)
         if row.is_final and not await self._is_reopened(row):
             yield await self._rest(row.id)
             return
-        if row.agent == PLAIN_INVOKE and row.status == RunStatus.RUNNING:
-            text = f"run {run_id} is driven by whoever called the agent itself, and can be waited for only there"
-            raise RunError(text, run_id=run_id, thread_id=row.thread_id)
         rest: Event | None = None
         lease = await self.door.blocking(self.ledger.leases.take, row.thread_id)
         if lease is None:
@@ -174,6 +196,10 @@ class Driver:
                     for event in events_of(row.id, update):
                         yield event
         yield await self._rest(run_id)
+
+    async def _is_left_by_runs(self, row: RunRow) -> bool:
+        """Tell whether `Runs` carried it on last, after a decision, and died: then it is for `Runs` to go on."""
+        return bool(row.worker) and await self.door.blocking(self.ledger.is_abandoned, row)
 
     async def _is_reopened(self, row: RunRow) -> bool:
         """Tell whether a run waits although it has ended: on a branch, whose process died before it could say so."""
@@ -258,7 +284,9 @@ class Driver:
         await self._remind()
         results: list[RunResult] = []
         for row in await self.door.blocking(self.ledger.runs.unfinished):
-            if row.agent != self.reference:
+            if row.is_plain:
+                await self.door.blocking(self.ledger.end_abandoned, row)
+            if not await self._is_mine(row):
                 continue
             try:
                 results.append(await wait(row.id))
@@ -290,6 +318,13 @@ class Driver:
                 await self.door.blocking(approvals.return_reminder, approval.id)
                 extra = {"action": "not_reminded", "run_id": approval.run_id}
                 logger.warning("nobody was reminded of approval %s", approval.id, exc_info=True, extra=extra)
+
+    async def _is_mine(self, row: RunRow) -> bool:
+        """Tell whether a run that is left is this agent's to carry on."""
+        if not row.is_plain:
+            return row.agent == self.reference
+        is_free = row.status != RunStatus.RUNNING or await self._is_left_by_runs(row)
+        return is_free and await self._is_bound(row)
 
 
 def _default_reference(agent: Agent) -> str:
