@@ -64,7 +64,7 @@ def place_of(config: RunnableConfig) -> Place:
     given: dict[str, Any] = config.get("configurable") or {}
     runtime = given.get("__pregel_runtime")
     info = getattr(runtime, "execution_info", None)
-    user = str(given.get("langgraph_auth_user_id") or "")
+    user = storable(str(given.get("langgraph_auth_user_id") or ""))
     return Place(
         thread_id=str(given.get("thread_id") or ""),
         checkpoint_id=info.checkpoint_id if info else "",

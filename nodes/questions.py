@@ -9,7 +9,7 @@ from pydantic_core import to_jsonable_python
 
 from loopwright.checkpoints import NewApproval
 from loopwright.policy import describe_requirement
-from loopwright.state import Call, Question, Requirement, digest, require_nothing
+from loopwright.state import Call, Question, Requirement, digest, require_nothing, storable
 
 OUTCOME_DECISIONS = ("respond", "reject")
 LEFT_UNKNOWN = "ERROR: it was begun, and nobody knows whether it happened; do not repeat it"
@@ -141,12 +141,15 @@ def _parse_edit(given: Mapping[str, Any]) -> dict[str, Any] | None:
     wrapped = named and isinstance(inner.get("args"), Mapping) and set(inner) <= {"args", "action", "name"}
     args = inner["args"] if wrapped else inner
     tool = (inner.get("action") or inner.get("name")) if wrapped else given.get("tool")
-    edited: dict[str, Any] = {"type": "edit", "args": to_jsonable_python(dict(args), fallback=repr)}
+    edited: dict[str, Any] = {
+        "type": "edit",
+        "args": to_jsonable_python(dict(args), fallback=repr, inf_nan_mode="strings"),
+    }
     return {**edited, "tool": tool} if isinstance(tool, str) and tool else edited
 
 
 def _parse_text(given: Mapping[str, Any], kind: str) -> dict[str, Any] | None:
     message = given.get("message", given.get("args"))
     if isinstance(message, str) and (message or kind == "reject"):
-        return {"type": kind, "message": message}
+        return {"type": kind, "message": storable(message)}
     return {"type": "reject", "message": ""} if kind == "reject" and message is None else None

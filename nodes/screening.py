@@ -21,6 +21,7 @@ from loopwright.state import (
     add_tool_call,
     digest,
     excerpt,
+    storable,
 )
 from loopwright.tools import UnfitArguments
 
@@ -61,7 +62,7 @@ def screen_call(call: Call, state: AgentState, spec: AgentSpec) -> Call:
 
 
 def _invalid(call: Call, why: str) -> Call:
-    return {**call, "verdict": Verdict.INVALID, "why": why, "by": "the schema"}
+    return {**call, "verdict": Verdict.INVALID, "why": storable(why), "by": "the schema"}
 
 
 def _explain(error: ValidationError) -> str:
@@ -137,10 +138,12 @@ def normal_decision(call: Call, decision: PersonDecision) -> dict[str, Any]:
             return {"type": "approve"}
         case "edit":
             base = call["args"] if decision.args is None else decision.args
-            whole: dict[str, Any] = to_jsonable_python({**base, **(decision.changes or {})}, fallback=repr)
+            whole: dict[str, Any] = to_jsonable_python(
+                {**base, **(decision.changes or {})}, fallback=repr, inf_nan_mode="strings"
+            )
             return {"type": "edit", "args": whole} | ({"tool": decision.tool} if decision.tool else {})
         case "reject" | "respond":
-            return {"type": decision.type, "message": decision.message}
+            return {"type": decision.type, "message": storable(decision.message)}
 
 
 def refuse_decision(

@@ -10,10 +10,25 @@ from enum import Enum, StrEnum
 from typing import Any
 
 import pytest
+from langgraph.types import Command
 from tests.world.doors import DOORS, Desk, DoorName
 from tests.world.plans import planned
+from tests.world.till import Till
 
-from loopwright import Agent, Checkpoints, RunResult, allow, create_agent, tool
+from loopwright import (
+    Agent,
+    Checkpoints,
+    NotDone,
+    RunResult,
+    allow,
+    ask,
+    create_agent,
+    edit,
+    reject,
+    respond,
+    tool,
+)
+from loopwright.errors import InvalidDecision
 from loopwright.testing import call, check_transcript
 
 MARK = "\ufffd"
@@ -51,9 +66,9 @@ class Order:
 
 ODD_RESULTS: dict[str, tuple[Any, str]] = {
     **ODD_TEXTS,
-    "nan": ({"x": float("nan"), "y": float("-inf")}, '{"x": NaN, "y": -Infinity}'),
+    "nan": ({"x": float("nan"), "y": [float("-inf")]}, '{"x": "NaN", "y": ["-Infinity"]}'),
     "big": (2**70, str(2**70)),
-    "bytes": (b"\x00\xff", "AP8="),
+    "bytes": (b"\x00\xff", "base64:AP8="),
     "enum": (Colour.RED, "1"),
     "text enum": ([Size.BIG], '["big"]'),
     "dataclass": (Order("A\x001", Colour.RED, Decimal("1.50")), '{"id": "A\\u00001", "colour": 1, "total": "1.50"}'),
@@ -213,3 +228,81 @@ def test_what_people_say(checkpoints: Checkpoints, door: DoorName) -> None:
         result = desk.answer(waiting, decision)
         assert any(one in result.messages[2].text for one in marked), result.messages[2].text
         same_when_read_again(result, desk)
+
+
+ODD_DECISIONS: dict[str, tuple[Any, str]] = {
+    "reject": (reject("no \x00 \ud800"), f"rejected by ana: no {MARK} {MARK}"),
+    "respond": (respond("done \x00 \ud800"), f"done {MARK} {MARK}"),
+    "wire": ({"type": "reject", "message": "no \x00 \ud800"}, f"rejected by ana: no {MARK} {MARK}"),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("kind", ODD_DECISIONS)
+def test_decisions(checkpoints: Checkpoints, kind: str, door: DoorName) -> None:
+    """Marked before they are taken: the receipt, the model and the log have one text; a name like that is refused."""
+    decision, told = ODD_DECISIONS[kind]
+    agent = create_agent(planned([call("pay", order_id="A1", amount=5), "Done."]), [Till().pay()])
+    desk = Desk(agent, checkpoints, door)
+    waiting = desk.run()
+    with pytest.raises(InvalidDecision, match="name"):
+        desk.decide(waiting.approvals[0].id, decision, by="an\x00a")
+    receipt = desk.decide(waiting.approvals[0].id, decision)
+    assert receipt.decision is not None
+    assert MARK in receipt.decision["message"]
+    result = desk.wait(waiting.run_id)
+    assert told in result.messages[2].text
+    same_when_read_again(result, desk)
+    assert checkpoints.ledger.log.verify().is_whole
+
+
+@pytest.mark.parametrize("value", [float("nan"), -(2**70), "\ud800", {"a\x00": float("inf")}])
+def test_edits(checkpoints: Checkpoints, value: Any) -> None:
+    """Edited arguments reach the tool as they were given, or are refused with the question open."""
+    agent, given = build_payer(call("pay", order="x"), "Done.")
+    asks = create_agent(agent.spec.model, agent.spec.offered, permissions=[ask("pay")])
+    desk = Desk(asks, checkpoints)
+    waiting = desk.run()
+    try:
+        desk.decide(waiting.approvals[0].id, edit(order=value))
+    except InvalidDecision:
+        assert ("waiting", []) == (desk.wait(waiting.run_id).status, given)
+        return
+    assert "succeeded" == desk.wait(waiting.run_id).status
+    assert [value] == given
+
+
+@pytest.mark.parametrize("message", ["no \x00", "no \ud800"])
+@pytest.mark.parametrize("kind", ["reject", "respond"])
+def test_raw_answers(checkpoints: Checkpoints, kind: str, message: str) -> None:
+    """What a client resumes with may be anything: the run goes on with the mark, and can be read again."""
+    till = Till()
+    plan = planned([call("pay", order_id="A1", amount=5), "Done."])
+    agent: Any = create_agent(plan, [till.pay()], checkpoints=checkpoints)
+    config: Any = {"configurable": {"thread_id": "t", "langgraph_auth_user_id": "an\x00a"}}
+    agent.invoke({"messages": [("user", "Hi.")]}, config)
+    state = agent.invoke(Command(resume={"type": kind, "message": message}), config)
+    assert ("succeeded", []) == (state["run"]["status"], till.paid)
+    assert f"no {MARK}" in state["messages"][2].text
+    (asked,) = checkpoints.ledger.approvals.of_run(state["run"]["id"])
+    assert f"an{MARK}a" == asked.decided_by
+    assert state["messages"] == agent.get_state(config).values["messages"]
+
+
+@pytest.mark.parametrize("error", [NotDone("not \x00 \ud800"), ValueError("odd \x00 \ud800")])
+def test_a_write_that_raises_odd_texts(checkpoints: Checkpoints, error: Exception) -> None:
+    """A plain failure, or an outcome to be asked about: settled, shown and answered alike."""
+
+    @tool(effect="write")
+    def pay(order: str) -> str:
+        """Pay money back for an order."""
+        raise error if order else ValueError
+
+    agent = create_agent(planned([call("pay", order="A1"), "Done."]), [pay], permissions=[allow("pay")])
+    desk = Desk(agent, checkpoints)
+    result = desk.run()
+    if result.approvals:
+        assert f"{MARK} {MARK}" in result.approvals[0].description
+        result = desk.answer(result, respond("it \x00 happened"))
+    assert MARK in result.messages[2].text
+    same_when_read_again(result, desk)

@@ -6,11 +6,11 @@ import inspect
 import json
 import math
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from string import Formatter
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from pydantic import BaseModel, InstanceOf, PydanticUserError, ValidationError
 
@@ -66,6 +66,23 @@ Verify = Callable[[Effect, Mapping[str, Any]], Happened | NotHappened | None]
 """A hook that finds out whether an effect happened; None when it cannot tell."""
 
 
+_LARGEST = 2**63
+
+
+def _unfit(value: Any) -> str:
+    """Say what is wrong with a number in JSON-like data; empty when nothing is."""
+    if isinstance(value, float):
+        return "" if math.isfinite(value) else "is not finite"
+    if isinstance(value, int):
+        return "" if -_LARGEST <= value < _LARGEST else "has more than 64 bits"
+    parts: Iterable[Any] = ()
+    if isinstance(value, Mapping):
+        parts = cast("Mapping[str, Any]", value).values()
+    elif isinstance(value, list | tuple):
+        parts = cast("Sequence[Any]", value)
+    return next(filter(None, map(_unfit, parts)), "")
+
+
 class UnfitArguments(ValueError):
     """Raised for arguments that the schema takes, and that could not be approved as they would run."""
 
@@ -110,15 +127,14 @@ class Contract:
 
         Raises:
             pydantic.ValidationError: If they do not fit the schema.
-            UnfitArguments: If they hold a number that is none, which every comparison in a rule would get wrong; or if
-                validating them twice gives something else than validating them once, as a validator does that turns
-                euros into cents.
+            UnfitArguments: If they hold a number that is none, which every comparison in a rule would get wrong, or one
+                that no store can keep (a whole number above 64 bits); or if validating them twice gives something else
+                than validating them once, as a validator does that turns euros into cents.
         """
         once = self.schema.model_validate(decode_nested(self.schema, args)).model_dump(mode="json")
-        try:
-            json.dumps(once, allow_nan=False)
-        except ValueError:
-            raise UnfitArguments(f"arguments for {self.name} hold a number that is not finite") from None
+        # What was given too: pydantic writes a NaN in the midst of `Any` as null.
+        if how := _unfit(once) or _unfit(dict(args)):
+            raise UnfitArguments(f"arguments for {self.name} hold a number that {how}")
         try:
             is_stable = self.schema.model_validate(once).model_dump(mode="json") == once
         except ValidationError:

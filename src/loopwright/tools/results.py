@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import itertools
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self, cast
 
@@ -196,7 +197,18 @@ def _parts(value: Any, path: tuple[int, ...]) -> Any:
 def _single(value: Any) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         return _decoded(bytes(cast("bytes", value)))
-    return to_jsonable_python(value, fallback=repr, inf_nan_mode="strings")
+    return _finite(to_jsonable_python(value, fallback=repr, inf_nan_mode="strings"))
+
+
+def _finite(plain: Any) -> Any:
+    """Return JSON-like data as JSON has it: what is no finite number (`NaN`, `Infinity`) becomes its name, a text."""
+    if isinstance(plain, float) and not math.isfinite(plain):
+        return "NaN" if math.isnan(plain) else f"{'-' if plain < 0 else ''}Infinity"
+    if isinstance(plain, dict):
+        return {key: _finite(item) for key, item in cast("dict[str, Any]", plain).items()}
+    if isinstance(plain, list):
+        return [_finite(item) for item in cast("list[Any]", plain)]  # type: ignore[redundant-cast]  # pyright needs it
+    return plain
 
 
 def _read(items: Iterator[Any], path: tuple[int, ...]) -> list[Any]:
@@ -255,7 +267,14 @@ def _has_source(block: Mapping[str, Any]) -> bool:
 
 
 def safe_str(error: BaseException) -> str:
-    """Return an exception's text, also when its `__str__` raises; a group's with those of its members."""
+    """Return an exception's text, also when its `__str__` raises; a group's with those of its members.
+
+    What no store can keep is marked in it, as in a result.
+    """
+    return storable(_said(error))
+
+
+def _said(error: BaseException) -> str:
     try:
         said = str(error) or _name(error)
     except Exception:  # noqa: BLE001 -- whatever a foreign __str__ does, the run goes on
