@@ -9,15 +9,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AnyMessage, BaseMessage
 from langgraph.types import Command
 
-from loopwright import Checkpoints, Runs, SyncRuns, approve, open_checkpoints
+from loopwright import Checkpoints, Runs, SyncRuns, approve, create_agent, open_checkpoints, tool
 from loopwright.errors import StorageError
 from loopwright.graphs import compile_agent
-from loopwright.testing import call
+from loopwright.testing import ScriptedModel, call
 
 from .nursery import Channel
+from .plans import spoken
 from .refund import TASK, THREAD, Refund, later
 
 
@@ -196,3 +197,33 @@ def invoke_plainly(channel: Channel, *, folder: str, die_in: str) -> None:
         agent: Any = compile_agent(refund.agent.spec, checkpoints)
         channel.send("begun")
         agent.invoke({"messages": [("user", TASK)]}, {"configurable": {"thread_id": THREAD}})
+
+
+READS = 4
+
+
+def read_in_steps(channel: Channel, *, url: str, door: str) -> None:
+    """Run an agent that only reads; stops in each call of the model and of the tool until a message comes."""
+
+    def stop(where: str, number: int) -> None:
+        channel.send([where, number])
+        channel.receive()
+
+    @tool(effect="read")
+    def look(number: int) -> str:
+        """Look at something, by its number."""
+        stop("tool", number)
+        return f"seen {number}"
+
+    def say(messages: list[AnyMessage]) -> Any:
+        number = spoken(messages) + 1
+        stop("model", number)
+        return call("look", number=number) if number <= READS else "All seen."
+
+    agent = create_agent(ScriptedModel([say] * (READS + 1)), [look])
+    with open_checkpoints(url) as checkpoints:
+        compiled: Any = compile_agent(agent.spec, checkpoints)
+        given, config = {"messages": [("user", TASK)]}, {"configurable": {"thread_id": THREAD}}
+        state = asyncio.run(compiled.ainvoke(given, config)) if door == "async" else compiled.invoke(given, config)
+        channel.send(["end", shape(state)])
+        channel.receive()

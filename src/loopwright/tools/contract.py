@@ -80,7 +80,10 @@ def _unfit(value: Any) -> str:
         parts = cast("Mapping[str, Any]", value).values()
     elif isinstance(value, list | tuple):
         parts = cast("Sequence[Any]", value)
-    return next(filter(None, map(_unfit, parts)), "")
+    for part in parts:
+        if how := _unfit(part):
+            return how
+    return ""
 
 
 class UnfitArguments(ValueError):
