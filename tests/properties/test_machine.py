@@ -255,9 +255,9 @@ class Machine(RuleBasedStateMachine):
         elif kind == "edit" and to != BY_TWO:
             self.may_pay[to] += 1
 
-    @rule(thread=st.sampled_from(THREADS), data=st.data(), say=SAYS)
-    def fork(self, thread: str, data: st.DataObject, say: str) -> None:
-        """Go on from an older checkpoint, and answer there if something is asked."""
+    @rule(thread=st.sampled_from(THREADS), data=st.data(), say=SAYS, leave=st.booleans())
+    def fork(self, thread: str, data: st.DataObject, say: str, leave: bool) -> None:  # noqa: FBT001 -- drawn
+        """Go on from an older checkpoint; answer there if something is asked, or leave that to whoever decides."""
         config: Any = {"configurable": {"thread_id": thread}}
         history = [one for one in self.agent.get_state_history(config) if one.next and one.values.get("run")]
         if not history:
@@ -265,7 +265,13 @@ class Machine(RuleBasedStateMachine):
         one = data.draw(st.sampled_from(history))
         with self._process():
             state = self.agent.invoke(None, one.config)
-            if "__interrupt__" in state:
+            if "__interrupt__" in state and leave:
+                asked = state["__interrupt__"][0].value
+                row = self.ledger.runs.find(asked["run_id"])
+                assert row is not None
+                assert row.status == "waiting"
+                assert asked["approval_id"] in {open_.id for open_ in self.ledger.approvals.list_open(row.id)}
+            elif "__interrupt__" in state:
                 self._answer(config, state["__interrupt__"][0].value, say)
 
     def _answer(self, config: Any, asked: Any, say: str) -> None:
