@@ -11,6 +11,7 @@ import click
 
 from .answer_commands import approve, edit, reject, resolve, respond
 from .commanding import Group
+from .eval_commands import evaluate
 from .keeping_commands import log, prune
 from .run_commands import cancel, demo, recover, resume, run
 from .view_commands import check, inbox, show
@@ -70,3 +71,4 @@ _COMMANDS = (
 )
 for command in _COMMANDS:
     app.add_command(command)
+app.add_command(evaluate, "eval")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loopwright.checkpoints import Approval, Ledger
 from loopwright.policy import describe_requirement
-from loopwright.state import Question
+from loopwright.state import Passage, Question
 
 from .finding import short
 from .screen import Screen
@@ -31,6 +31,8 @@ def show_question(approval: Approval, ledger: Ledger, screen: Screen, *, is_ours
         screen.prose(f"why: {approval.payload.get('why', '')}", indent=_INDENT)
         screen.line(fit(f"{_INDENT}rule: {approval.payload.get('rule', '')}", screen.width), dim=True)
     _show_who(approval, screen)
+    for passage in approval.payload.get("taint", ()):
+        _show_passage(passage, screen)
     _show_end(approval, ledger, screen)
     if not is_ours:
         screen.prose("the run belongs to the program that started it: answer there", indent=_INDENT)
@@ -38,6 +40,16 @@ def show_question(approval: Approval, ledger: Ledger, screen: Screen, *, is_ours
         _show_outcome_ways(approval, ledger, screen)
     else:
         _show_approval_ways(approval, ledger, screen)
+
+
+def _show_passage(passage: Passage, screen: Screen) -> None:
+    """Write where an argument's value stands in text by strangers; without one, only where such text came from."""
+    source = f"{passage['tool']}({passage['origin']}), step {passage['step']}"
+    if not passage["argument"]:
+        screen.prose(f"text by strangers came from {source}", indent=_INDENT)
+        return
+    screen.prose(f"{passage['argument']} stands in text by strangers, from {source}:", indent=_INDENT)
+    screen.prose(passage["text"], indent=_INDENT * 2)
 
 
 def asked(approval: Approval) -> str:
