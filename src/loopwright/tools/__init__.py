@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from loopwright.errors import NotDone
 
+from .addresses import AddressRefused, Resolve, check_address
 from .calculator import NotCalculable, calculate, calculator
 from .contract import Contract, Effect, EffectKind, UnfitArguments, Verify, check_contract
 from .deadline import OutOfTime, acall_within, await_within, call_within
+from .fetching import Fetcher, FetchFailed, Page
 from .marks import UNTRUSTED_NOTE, mark_untrusted, unmark
 from .options import ToolOptions
+from .pages import build_read_url, read_url
+from .python import CodeFailed, run_code, run_python
 from .reading import build_reader
 from .results import EMPTY, MAX_KEPT, NOTHING, Output, safe_str, to_output, to_text
+from .searching import Hit, Search, SearchFailed, build_web_search, ddgs, searxng, web_search
 from .shortening import FULL_TEXT, READ_RESULT, Caps, Shown, full_text, reader_id, shares, show
 from .surroundings import Surroundings
 from .tool import Tool, annotate, contract_of, tool
@@ -22,14 +27,23 @@ __all__ = [
     "NOTHING",
     "READ_RESULT",
     "UNTRUSTED_NOTE",
+    "AddressRefused",
     "Caps",
+    "CodeFailed",
     "Contract",
     "Effect",
     "EffectKind",
+    "FetchFailed",
+    "Fetcher",
+    "Hit",
     "NotCalculable",
     "NotDone",
     "OutOfTime",
     "Output",
+    "Page",
+    "Resolve",
+    "Search",
+    "SearchFailed",
     "Shown",
     "Surroundings",
     "Tool",
@@ -39,20 +53,29 @@ __all__ = [
     "acall_within",
     "annotate",
     "await_within",
+    "build_read_url",
     "build_reader",
+    "build_web_search",
     "calculate",
     "calculator",
     "call_within",
+    "check_address",
     "check_contract",
     "contract_of",
+    "ddgs",
     "full_text",
     "mark_untrusted",
+    "read_url",
     "reader_id",
+    "run_code",
+    "run_python",
     "safe_str",
+    "searxng",
     "shares",
     "show",
     "to_output",
     "to_text",
     "tool",
     "unmark",
+    "web_search",
 ]
