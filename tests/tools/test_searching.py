@@ -22,7 +22,7 @@ def test_the_hits_of_a_searxng_server(site: Site) -> None:
     """Each hit has title, address and snippet, whatever the engine left out; one without an address is no hit."""
     found = build_web_search(searxng(f"{site.url}/search", private=["127.0.0.1"])).invoke({"query": "opening hours?"})
     assert [
-        {"title": "Hours", "url": "http://a/", "snippet": "9 to 17"},
+        {"title": "Hours", "url": f"{site.url}/page", "snippet": "9 to 17"},
         {"title": "", "url": "b", "snippet": ""},
     ] == found
     assert "/search?q=opening+hours%3F&format=json" == site.asked[-1]

@@ -113,11 +113,10 @@ def _bomb(handler: Handler, _: dict[str, str]) -> None:
 
 
 def _search(handler: Handler, asked: dict[str, str]) -> None:
-    hits = b'{"title": "Hours", "url": "http://a/", "content": "9 to 17"}, {"title": null, "url": "b"}, {}'
-    handler.say(
-        b'{"results": [' + hits + b"]}" if asked.get("format") == "json" else b"<html>no JSON here</html>",
-        "application/json",
-    )
+    page = f"{handler.site.url}/page".encode()
+    hits = b'{"title": "Hours", "url": "%s", "content": "9 to 17"}, {"title": null, "url": "b"}, {}' % page
+    is_json = asked.get("format") == "json"
+    handler.say(b'{"results": [' + hits + b"]}" if is_json else b"<html>no JSON here</html>", "application/json")
 
 
 _PATHS: dict[str, Callable[[Handler, dict[str, str]], None]] = {

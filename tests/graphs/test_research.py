@@ -1,0 +1,86 @@
+"""The research agent, over a site and a search engine on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from pathlib import Path
+
+import pytest
+from tests.cli.terminal import Terminal
+from tests.world.hostile import Site, hostile_site
+from tests.world.nursery import Nursery
+
+from loopwright import SyncRuns, open_checkpoints
+from loopwright.graphs.research import build_research_agent
+from loopwright.testing import OpenAIServer, ScriptedModel, call, check_transcript
+from loopwright.testing.scripted_server import Turn
+from loopwright.tools import Hit, searxng
+
+LOOPBACK = ["127.0.0.1"]
+QUESTION = "How many hours a week is the shop open?"
+
+
+@pytest.fixture(scope="module", name="site")
+def serve() -> Generator[Site]:
+    """One server for all tests here."""
+    with hostile_site() as site:
+        yield site
+
+
+def test_it_searches_reads_calculates_and_cites(site: Site) -> None:
+    """What it found and read comes to the model marked as untrusted, and nothing has to be asked."""
+    address = f"{site.url}/page"
+    model = ScriptedModel(
+        [
+            call("web_search", query="opening hours"),
+            call("read_url", url=address),
+            call("calculator", expression="5 * (17 - 9)"),
+            f"40 hours.\nSources: {address}",
+        ]
+    )
+    search = searxng(f"{site.url}/search", private=LOOPBACK)
+    agent = build_research_agent(model, search=search, private=LOOPBACK)
+    with open_checkpoints("memory:") as checkpoints:
+        result = SyncRuns(agent, checkpoints).run(QUESTION, thread_id="t")
+    model.assert_done()
+    assert ("answered", f"40 hours.\nSources: {address}") == (result.stop_reason, result.answer)
+    found, read, sum_ = [message.text for message in result.messages if message.type == "tool"]
+    assert address in found
+    assert "Mon to Fri, 9 to 17" in read
+    assert "40" == sum_
+    assert all("untrusted" in text for text in (found, read))
+    check_transcript(result.messages)
+
+
+def test_a_page_that_cannot_be_read_is_an_observation() -> None:
+    """The agent reads why, and goes on."""
+
+    def search(_query: str, _top: int) -> Sequence[Hit]:
+        return []
+
+    model = ScriptedModel([call("read_url", url="file:///etc/passwd"), "That is no page."])
+    agent = build_research_agent(model, search=search, private=[])
+    with open_checkpoints("memory:") as checkpoints:
+        result = SyncRuns(agent, checkpoints).run(QUESTION, thread_id="t")
+    assert ["error"] == [entry["outcome"] for entry in result.trail]
+    assert "is no address of a page" in result.messages[2].text
+
+
+def test_as_a_user_runs_it(site: Site, nursery: Nursery, tmp_path: Path) -> None:
+    """`loopwright run` with a model behind an OpenAI-compatible address, a search engine and a site: all real HTTP."""
+    address = f"{site.url}/page"
+    answer = f"9 to 17.\nSources: {address}"
+    turns: list[Turn] = [call("web_search", query="hours"), call("read_url", url=address), answer]
+    with OpenAIServer(turns) as server:
+        settings = {
+            "OPENAI_API_KEY": "none",
+            "OPENAI_BASE_URL": server.base_url,
+            "LOOPWRIGHT_SEARCH": f"{site.url}/search",
+            "LOOPWRIGHT_PRIVATE": "127.0.0.1",
+        }
+        terminal = Terminal(nursery, tmp_path)
+        ended = terminal.run("run", "--agent", "loopwright.graphs.research:agent", QUESTION, **settings)
+    assert 0 == ended.code, ended.err
+    assert "[1] web_search(query='hours') ->" in ended.out
+    assert f"[2] read_url(url='{address}'" in ended.out
+    assert answer in ended.out
