@@ -68,6 +68,7 @@ OF_ONE: dict[str, tuple[Any, list[Any], str]] = {
     "a name with a blank": ("openai", [HI, ONE_X, result("1", name="a b")], "not legal"),
     "an id with a colon": ("anthropic", ODD_ID, "not taken"),
     "a blank text": ("anthropic", [HumanMessage(" ", id="h")], "blank"),
+    "a blank beside a call": ("anthropic", [HI, ONE_X.model_copy(update={"content": " "}), result("1")], "blank"),
     "a block without its call": ("anthropic", [HI, STRAY_BLOCK, result("1")], "not among its calls"),
 }
 

@@ -60,7 +60,8 @@ def read_reply(reply: BaseMessage, place: str, taken: Container[str | None] = ()
         return _with_calls(message, calls, place), CallTools(calls, text)
     if not text:
         return None, Malformed("empty")
-    return _named(message, place), FinalAnswer(text)
+    answered = message.model_copy(update={"content": _content_without_calls(message)})
+    return _named(answered, place), FinalAnswer(text)
 
 
 def ids_of(messages: Iterable[AnyMessage]) -> set[str | None]:
@@ -81,6 +82,8 @@ def _cleaned(reply: BaseMessage, taken: Container[str | None]) -> AIMessage:
         changes["id"] = None
     if message.text != storable(message.text):
         changes["content"] = storable(message.text)
+    elif message.text and not message.text.strip():
+        changes["content"] = _without_blanks(message)
     if message.name:
         changes["name"] = None
     if any(name in message.additional_kwargs for name in _RAW_CALLS[:2]):
@@ -92,6 +95,12 @@ def _cleaned(reply: BaseMessage, taken: Container[str | None]) -> AIMessage:
 def is_whole(message: AIMessage) -> bool:
     """Tell whether a reply is all that the model wanted to say: neither cut nor filtered."""
     return _finish(message) not in (*_CUT, *_FILTERED) and not refusal_of(message)
+
+
+def _without_blanks(message: AIMessage) -> Any:
+    """Return the content without its text, which is blank: Anthropic refuses it, also beside a call."""
+    parts = message.content if isinstance(message.content, list) else []
+    return [part for part in parts if isinstance(part, dict) and part.get("type") != "text"] or ""
 
 
 def _finish(message: AIMessage) -> str:
@@ -166,7 +175,8 @@ def _named(message: AIMessage, place: str) -> AIMessage:
 def _with_calls(message: AIMessage, calls: tuple[RequestedCall, ...], place: str) -> AIMessage:
     """Keep the message with calls whose arguments every server can read back."""
     same = [(call["id"], call["name"]) for call in message.tool_calls] == [(call.id, call.name) for call in calls]
-    if same and not any(call.error for call in calls):
+    own = {block.get("id") for block in _call_blocks(message)} - {None}
+    if same and not any(call.error for call in calls) and own <= {call.id for call in calls}:
         return _named(message, place)
     sent = [ToolCall(name=call.name, args=call.args, id=call.id, type="tool_call") for call in calls]
     return AIMessage(
@@ -178,9 +188,16 @@ def _with_calls(message: AIMessage, calls: tuple[RequestedCall, ...], place: str
     )
 
 
+def _call_blocks(message: AIMessage) -> list[dict[str, Any]]:
+    parts = message.content if isinstance(message.content, list) else []
+    return [part for part in parts if isinstance(part, dict) and part.get("type") in _CALL_BLOCKS]
+
+
 def _content_without_calls(message: AIMessage) -> Any:
     """Return the content with no block of a call in it: what a model thought must go back to its provider unchanged."""
     if isinstance(message.content, str):
+        return message.content
+    if not _call_blocks(message) and not any(call for call in message.invalid_tool_calls):
         return message.content
     blocks = [block for block in message.content if not (isinstance(block, dict) and block.get("type") in _CALL_BLOCKS)]
     return blocks if any(isinstance(block, dict) and block.get("type") != "text" for block in blocks) else message.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .anthropic_server import AnthropicServer
+from .cassettes import CassetteMismatch, RecordedFailure, record, replay
 from .clock import ManualClock
 from .openai_server import OpenAIServer
 from .scripted import ScriptedModel, ScriptExhausted, call
@@ -11,13 +12,17 @@ from .transcript import check_transcript
 
 __all__ = [
     "AnthropicServer",
+    "CassetteMismatch",
     "Failure",
     "ManualClock",
     "OpenAIServer",
+    "RecordedFailure",
     "Reply",
     "Request",
     "ScriptExhausted",
     "ScriptedModel",
     "call",
     "check_transcript",
+    "record",
+    "replay",
 ]

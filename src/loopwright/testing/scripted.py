@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, BaseMessage, ToolCall, ToolCallChunk
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import tool_call_chunk
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from pydantic import Field, PrivateAttr
 
@@ -40,10 +45,16 @@ class ScriptedModel(BaseChatModel):
     Attributes:
         seen: The messages of each call so far.
         told: The options of each call so far, such as `max_tokens`; most calls have none.
+        tokens: Of the input and of the output, reported with each reply that reports none itself; None: nothing is.
+        latency: Seconds before each reply.
+        chunk: Characters of a streamed piece; 0: replies come whole.
     """
 
     seen: list[list[AnyMessage]] = Field(default_factory=list[list[AnyMessage]])
     told: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
+    tokens: tuple[int, int] | None = None
+    latency: float = 0.0
+    chunk: int = 0
     _turns: list[Any] = PrivateAttr(default_factory=list)
     _used: int = PrivateAttr(default=0)
     _missing: str = PrivateAttr(default="")
@@ -79,9 +90,14 @@ class ScriptedModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002 -- as above
         **kwargs: Any,
     ) -> ChatResult:
+        if self.latency:
+            time.sleep(self.latency)
+        return self._reply(messages, kwargs)
+
+    def _reply(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> ChatResult:
         self.told.append(kwargs)
         self.seen.append([*messages])  # type: ignore[list-item] # pyright: ignore[reportArgumentType]  # BaseMessage is what LangChain hands over
-        return ChatResult(generations=[ChatGeneration(message=self._next(messages))])
+        return ChatResult(generations=[ChatGeneration(message=self._with_usage(self._next(messages)))])
 
     async def _agenerate(
         self,
@@ -90,7 +106,32 @@ class ScriptedModel(BaseChatModel):
         run_manager: Any = None,  # noqa: ARG002 -- as above
         **kwargs: Any,
     ) -> ChatResult:
-        return self._generate(messages, **kwargs)
+        if self.latency:
+            await asyncio.sleep(self.latency)
+        return self._reply(messages, kwargs)
+
+    def _should_stream(self, **kwargs: Any) -> bool:
+        return self.chunk > 0 and super()._should_stream(**kwargs)
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,  # noqa: ARG002 -- as above
+        run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002 -- as above
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        message = cast("AIMessage", self._generate(messages, **kwargs).generations[0].message)
+        for start in range(0, len(message.text), max(self.chunk, 1)):
+            piece = AIMessageChunk(content=message.text[start : start + self.chunk], id=message.id)
+            yield ChatGenerationChunk(message=piece)
+        yield ChatGenerationChunk(message=_last_chunk(message))
+
+    def _with_usage(self, message: AIMessage) -> AIMessage:
+        if self.tokens is None or message.usage_metadata:
+            return message
+        given, written = self.tokens
+        usage = UsageMetadata(input_tokens=given, output_tokens=written, total_tokens=given + written)
+        return message.model_copy(update={"usage_metadata": usage})
 
     def _next(self, messages: list[BaseMessage]) -> AIMessage:
         if self._used >= len(self._turns):
@@ -114,3 +155,24 @@ class ScriptedModel(BaseChatModel):
         calls = cast("Sequence[ToolCall]", [turn] if isinstance(turn, dict) else turn)
         named = [{**one, "id": one["id"] or f"call-{number}-{place}"} for place, one in enumerate(calls)]
         return AIMessage("", tool_calls=named)
+
+
+def _last_chunk(message: AIMessage) -> AIMessageChunk:
+    """Return what a stream brings behind the text: calls, usage, and why it ended."""
+    valid = [
+        tool_call_chunk(name=asked["name"], args=json.dumps(asked["args"]), id=asked["id"])
+        for asked in message.tool_calls
+    ]
+    invalid = [
+        tool_call_chunk(name=bad.get("name"), args=bad.get("args"), id=bad.get("id"))
+        for bad in message.invalid_tool_calls
+    ]
+    calls = [{**one, "index": index} for index, one in enumerate([*valid, *invalid])]
+    return AIMessageChunk(
+        content="",
+        id=message.id,
+        tool_call_chunks=cast("list[ToolCallChunk]", calls),
+        usage_metadata=message.usage_metadata,
+        response_metadata=message.response_metadata,
+        additional_kwargs=message.additional_kwargs,
+    )

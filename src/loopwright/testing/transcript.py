@@ -108,6 +108,8 @@ def _for_anthropic(message: BaseMessage, where: str) -> None:
         own = {block.get("id") for block in _blocks(message) if block.get("type") == "tool_use"}
         strays = sorted(map(str, own - {call["id"] for call in message.tool_calls}))
         _require(not strays, f"{where} holds blocks of calls that are not among its calls: {strays}")
+        is_blank = isinstance(message.content, str) and bool(message.content) and not message.content.strip()
+        _require(not is_blank, f"{where} holds a blank text beside its calls")
     else:
         texts = [message.content] if isinstance(message.content, str) else _texts(message)
         _require(all(text.strip() for text in texts), f"{where} holds a blank text")
