@@ -26,6 +26,13 @@ def said_by_user(messages: Sequence[AnyMessage]) -> tuple[str, ...]:
     return tuple(message.text for message in messages if is_users(message))
 
 
+def told_before(messages: Sequence[AnyMessage]) -> str:
+    """Return what the agent told the user last, before the user's newest message; empty when that was the first."""
+    newest = max((place for place, message in enumerate(messages) if is_users(message)), default=0)
+    last = messages[newest - 1] if newest else None
+    return last.text if isinstance(last, AIMessage) and not last.tool_calls else ""
+
+
 def observed_in(messages: Sequence[AnyMessage]) -> tuple[Observed, ...]:
     """Return what tools returned on the thread, without marks; calls that never ran returned nothing."""
     return tuple(

@@ -25,7 +25,7 @@ from loopwright.state import (
 )
 from loopwright.tools import UnfitArguments
 
-from .context import observed_in, said_by_user, taint_of
+from .context import observed_in, said_by_user, taint_of, told_before
 from .questions import needs_of
 from .spec import AgentSpec
 
@@ -84,6 +84,7 @@ def _proposed(call: Call, effect: str, state: AgentState, spec: AgentSpec) -> Pr
         state["thread"],
         state.get("trail") or (),
         said=said_by_user(messages),
+        told=told_before(messages),
         taint=taint_of(state, spec.tools),
         observed=observed_in(messages),
     )

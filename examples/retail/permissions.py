@@ -6,15 +6,22 @@ customer is ever changed.
 
 from __future__ import annotations
 
-import re
-
-from loopwright import ProposedCall, allow, ask, deny
+from loopwright import ProposedCall, allow, ask, confirmed, deny
 from loopwright.policy import Rule
 
-from .tools import CHANGES, Shop
+from .tools import Shop
 
-_YES = re.compile(r"\s*(yes|yep|yeah|sure|ok|okay|correct|i confirm|please do|go ahead)\b", re.IGNORECASE)
-_BUT = re.compile(r"\b(but|except|instead|wait|not|don't|only|rather|change)\b", re.IGNORECASE)
+_ADDRESS = ("address1", "address2", "city", "state", "country", "zip")
+CONFIRMED = {
+    "cancel_pending_order": ("order_id", "reason"),
+    "modify_pending_order_address": ("order_id", *_ADDRESS),
+    "modify_pending_order_items": ("order_id", "item_ids", "new_item_ids", "payment_method_id"),
+    "modify_pending_order_payment": ("order_id", "payment_method_id"),
+    "modify_user_address": _ADDRESS,
+    "return_delivered_order_items": ("order_id", "item_ids", "payment_method_id"),
+    "exchange_delivered_order_items": ("order_id", "item_ids", "new_item_ids", "payment_method_id"),
+}
+"""Of each change, what the customer must have been told before a yes counts."""
 _FINDERS = ("find_user_id_by_email", "find_user_id_by_name_zip")
 
 
@@ -28,8 +35,12 @@ def retail_permissions(shop: Shop) -> list[Rule]:
     def is_unidentified(call: ProposedCall) -> bool:
         return identified(call) == ""
 
+    def is_identified(call: ProposedCall) -> bool:
+        return identified(call) != ""
+
     rules: list[Rule] = []
-    for name in CHANGES:
+    for name, shown in CONFIRMED.items():
+        rules.append(allow(name, when=confirmed(*shown) & is_identified))
         rules.append(ask(name, when=is_unidentified, reason="nobody has found out yet who the customer is"))
         rules.append(deny(name, when=is_anothers, reason="this belongs to another customer than the one who was found"))
     return [*rules, allow("transfer_to_human_agents")]

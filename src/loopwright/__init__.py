@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from loopwright.errors import LoopwrightError, NotDone
     from loopwright.graphs import Agent, check, create_agent
     from loopwright.models import Price, open_model
-    from loopwright.policy import Loops, ProposedCall, allow, ask, deny, from_user, known, plain
+    from loopwright.policy import Loops, ProposedCall, allow, ask, confirmed, deny, from_user, known, plain
     from loopwright.runs import Event, EventKind, Receipt, Run, RunResult, Runs, SyncRuns
     from loopwright.state import (
         Limits,
@@ -58,6 +58,7 @@ __all__ = [
     "approve",
     "ask",
     "check",
+    "confirmed",
     "create_agent",
     "deny",
     "edit",
@@ -78,7 +79,7 @@ _ROOMS = {
     "errors": ("LoopwrightError", "NotDone"),
     "graphs": ("Agent", "check", "create_agent"),
     "models": ("Price", "open_model"),
-    "policy": ("Loops", "ProposedCall", "allow", "ask", "deny", "from_user", "known", "plain"),
+    "policy": ("Loops", "ProposedCall", "allow", "ask", "confirmed", "deny", "from_user", "known", "plain"),
     "runs": ("Event", "EventKind", "Receipt", "Run", "RunResult", "Runs", "SyncRuns"),
     "state": (
         "Limits",

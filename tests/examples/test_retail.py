@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from examples.retail.agent import build_retail_agent
 from examples.retail.tools import CHANGES
 from tests.world.nursery import KILLED, Nursery
-from tests.world.retail import FULL, SETS, Branch, Task, tasks_of
+from tests.world.retail import FULL, SAMPLE, SETS, Branch, Task, tasks_of
 
-from loopwright import RunResult, reject
-from loopwright.testing import check_transcript
+from loopwright import RunResult, SyncRuns, open_checkpoints, reject
+from loopwright.testing import ScriptedModel, call, check_transcript
 
 pytestmark = pytest.mark.timeout(180)
 WEEK = 7 * 86400.0
@@ -84,3 +85,51 @@ def test_a_kill_after_every_third_effect(branch: Branch, nursery: Nursery) -> No
     assert len(tasks) == ended
     assert number > len([one for task in tasks for one in task.calls if one["name"] in CHANGES]) // 3 - 1
     assert all(branch.apply(task).contents() == branch.books(task).contents() for task in tasks)
+
+
+LISTED = "I will cancel order #W9911714 because it was ordered by mistake. Is that right?"
+
+
+@pytest.mark.parametrize(
+    ("listed", "said", "status"),
+    [
+        (LISTED, "Yes, please.", "cancelled"),
+        (LISTED, "Yes, but use the other reason.", "pending"),
+        (LISTED, "No.", "pending"),
+        (LISTED.replace("ordered by mistake", "no longer needed"), "Yes.", "pending"),
+        (LISTED.replace("#W9911714", "your order"), "Yes.", "pending"),
+    ],
+)
+def test_a_customer_who_confirms(tmp_path: Path, listed: str, said: str, status: str) -> None:
+    """A yes to a message that listed all of it clears the change; with anything else a person is asked."""
+    branch = Branch(tmp_path, SAMPLE)
+    order = branch.first.order("#W9911714")
+    assert order is not None
+    customer = branch.first.user(order.user_id)
+    assert customer is not None
+    cancel = call("cancel_pending_order", order_id=order.order_id, reason="ordered by mistake")
+    model = ScriptedModel([call("find_user_id_by_email", email=customer.email), listed, cancel, "Done."])
+    agent = build_retail_agent(model, lambda: branch.first)
+    with open_checkpoints("memory:") as checkpoints:
+        runs = SyncRuns(agent, checkpoints)
+        runs.run(f"Cancel my order, please. I am {customer.email}.", thread_id="t")
+        result = runs.run(said, thread_id="t")
+    after = branch.first.order(order.order_id)
+    assert after is not None
+    assert (status, 0 if status == "cancelled" else 1) == (after.status, len(result.approvals))
+
+
+def test_another_customers_order_is_never_changed(tmp_path: Path) -> None:
+    """Whoever confirms: a customer who was found can change their own orders only."""
+    branch = Branch(tmp_path, SAMPLE)
+    order = branch.first.order("#W9911714")
+    assert order is not None
+    other = branch.first.user_by_email("aarav.santos8320@example.com")
+    email = "aarav.santos8320@example.com"
+    assert other not in ("", order.user_id)
+    cancel = call("cancel_pending_order", order_id=order.order_id, reason="ordered by mistake")
+    model = ScriptedModel([call("find_user_id_by_email", email=email), cancel, "I cannot."])
+    agent = build_retail_agent(model, lambda: branch.first)
+    with open_checkpoints("memory:") as checkpoints:
+        result = SyncRuns(agent, checkpoints).run("Yes.", thread_id="t")
+    assert ["done", "denied"] == [entry["outcome"] for entry in result.trail]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopwright import ProposedCall, allow, ask, create_agent, deny, from_user, known, plain, tool
+from loopwright import ProposedCall, allow, ask, confirmed, create_agent, deny, from_user, known, plain, tool
 from loopwright.errors import ConfigurationError, UnknownTool
 from loopwright.policy import Observed, Rule, Screening, passages, screen, tighten
 from loopwright.state import RunRecord, TaintSource, ThreadRecord, Verdict
@@ -192,3 +193,28 @@ def test_only_an_allow_clears() -> None:
         Rule("ask", "pay", clears_taint=True)
     with pytest.raises(ConfigurationError, match="give True or False"):
         allow("pay", clears_taint="yes")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]  # what a user could write
+
+
+@pytest.mark.parametrize(
+    ("told", "said", "verdict"),
+    [
+        ("I will send 98.70 to GB29. Right?", "Yes", "allow"),
+        ("I will send 98.70 to GB29. Right?", "Yes, but 90", "ask"),
+        ("I will send money to GB29. Right?", "Yes", "ask"),
+        ("", "Yes", "ask"),
+    ],
+)
+def test_a_yes_to_what_was_listed(told: str, said: str, verdict: str) -> None:
+    """It clears the call that the user was told of in full, and no other."""
+    call = replace(proposed(said, to="GB29", amount=98.7), told=told)
+    assert verdict == judged(call, allow("pay", when=confirmed("to", "amount"))).verdict
+
+
+def test_a_yes_counts_once() -> None:
+    """The very same call of the same run, again, was not what the user said yes to."""
+    call = replace(proposed("Yes", to="GB29", amount=98.7), told="Send 98.70 to GB29?")
+    before: Any = {"run": call.run["id"], "tool": call.tool, "args": {"to": "GB29", "amount": 98.7}}
+    elsewhere: Any = {**before, "run": "another"}
+    rule = allow("pay", when=confirmed("to", "amount"))
+    assert "ask" == judged(replace(call, trail=[before]), rule).verdict
+    assert "allow" == judged(replace(call, trail=[elsewhere]), rule).verdict

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopwright.policy.words import find, is_plain, stands_in
+from loopwright.policy.words import find, is_plain, is_yes, stands_in
 
 
 class Access(Enum):
@@ -134,3 +134,17 @@ def test_any_text_can_be_read(value: str, said: str, number: int) -> None:
 def test_plain_text_brings_nothing_that_was_not_named(text: str, *, is_free: bool) -> None:
     """Links, addresses, accounts and codes are seen; those of the user are the user's."""
     assert is_free == is_plain(text, ["Tell them of www.ours.com with 111222."])
+
+
+@pytest.mark.parametrize("text", ["yes", "Yes, please!", "I confirm.", "OK, go ahead", "Yes, that's right. Thank you"])
+def test_a_plain_yes(text: str) -> None:
+    """Agreement, and nothing that could change what is agreed to."""
+    assert is_yes(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no", "yes?", "Yes, but not that one", "yes to the first", "Sure, cancel all", "please", "Yes 500"]
+)
+def test_no_plain_yes(text: str) -> None:
+    """Any other word can change it."""
+    assert not is_yes(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .bounds import Bounds, bounds_of, name_limit
-from .conditions import Condition, check_conditions, from_user, known, plain
+from .conditions import Condition, check_conditions, confirmed, from_user, known, plain
 from .limits import calls_are_used_up, limit_met, over_limit, refuse_call, seconds_left
 from .loops import Loops, check_loops
 from .people import describe_requirement, refuse_person
@@ -38,6 +38,7 @@ __all__ = [
     "check_conditions",
     "check_loops",
     "check_rules",
+    "confirmed",
     "deny",
     "describe_requirement",
     "find_room",

@@ -4,9 +4,10 @@
     allow("invite", when=from_user("title") & known("guests", "find_contact.email"))
     allow("send_mail", when=from_user("to") & plain("subject", "body"))
     allow("refund", when=from_user("order_id") & small)             # `small` is a function of yours
+    allow("cancel_order", when=confirmed("order_id", "reason"))     # the agent listed both, and the user said yes
 
-`from_user` and `known` clear taint: an `allow` with one of them lets a call run although text by strangers is in the
-context, and one without does not.
+`from_user`, `known` and `confirmed` clear taint: an `allow` with one of them lets a call run although text by strangers
+is in the context, and one without does not.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import cast
 
 from loopwright.errors import ConfigurationError, UnknownTool
+from loopwright.state import TrailEntry, canonical
 
 from .rules import Predicate, ProposedCall, Rule
-from .words import Key, is_plain, keys_of, scalars, stands_in
+from .words import Key, is_plain, is_yes, keys_of, scalars, stands_in
 
 
 class Condition:
@@ -137,6 +139,32 @@ class Known(Condition):
                     yield from map(keys_of, _held_by(seen.text, field))
 
 
+class Confirmed(Condition):
+    """See `confirmed`."""
+
+    clears_taint = True
+
+    def __init__(self, *arguments: str) -> None:
+        """Take the arguments' names."""
+        self.arguments = _named("confirmed", arguments)
+
+    def __call__(self, call: ProposedCall) -> bool:
+        """Tell whether the user's newest message is a yes to a message that named each of them, not yet used."""
+        return (
+            bool(call.said)
+            and is_yes(call.said[-1])
+            and all(stands_in(call.args[name], (call.told,)) for name in self.arguments)
+            and not any(self._is_same(call, entry) for entry in call.trail)
+        )
+
+    def _is_same(self, call: ProposedCall, entry: TrailEntry) -> bool:
+        """Tell whether this yes has been used: by a call of the same run with the same values."""
+        is_there = entry["run"] == call.run["id"] and entry["tool"] == call.tool
+        return is_there and all(
+            canonical(entry["args"].get(name)) == canonical(call.args[name]) for name in self.arguments
+        )
+
+
 def _held_by(text: str, field: str) -> Iterable[object]:
     """Return the values that a result holds under a field; without a field, those of a plain list."""
     try:
@@ -230,3 +258,16 @@ def plain(*arguments: str) -> Condition:
         *arguments: Texts.
     """
     return Plain(*arguments)
+
+
+def confirmed(*arguments: str) -> Condition:
+    """Hold for calls that the user has just said yes to; clears taint.
+
+    The user's newest message must be a plain yes ("Yes, please", "I confirm"): with any other word it is none. And the
+    message of the agent before it must have named each of these arguments, as `from_user` compares them. A yes counts
+    once for the same call.
+
+    Args:
+        *arguments: All that the user must have seen: what is changed, and how.
+    """
+    return Confirmed(*arguments)

@@ -53,6 +53,8 @@ class ProposedCall:
     """One entry for each earlier call of the thread."""
     said: Sequence[str] = ()
     """What the user wrote on this thread, oldest first."""
+    told: str = ""
+    """What the agent told the user before their newest message: the model's words, no proof of anything."""
     taint: Sequence[TaintSource] = ()
     """Where the text by strangers came from that is in the context; empty while there is none."""
     observed: Sequence[Observed] = ()

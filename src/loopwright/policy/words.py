@@ -49,6 +49,13 @@ _DAYS, _HOURS, _MONTHS_A_YEAR, _HALF_A_DAY = 31, 24, 12, 12
 _ENDS = frozenset(("mark", character) for character in ".!?;:-–…")  # noqa: RUF001 -- as above
 """What a text may end or begin with: left out when it is compared."""
 
+_AGREE = frozenset({"yes", "yep", "yeah", "confirm", "confirmed", "agreed", "correct", "ok", "okay", "sure"})
+_BESIDE = frozenset(
+    {"please", "do", "it", "that", "this", "is", "s", "right", "i", "go", "ahead", "proceed", "and", "all", "thanks"}
+    | {"thank", "you", "absolutely", "definitely", "exactly", "of", "course", "sounds", "good", "looks", "the"}
+)
+"""What may stand beside a yes without changing it."""
+
 Key = tuple[Any, ...]
 """What a token is compared by; its first item is the kind."""
 
@@ -194,6 +201,12 @@ def _part_stands_in(part: object, said: Sequence[str]) -> bool:
     if all(key[0] in {"date", "time"} for key in keys):
         return all(any(_find((key,), normal(text)) for text in said) for key in keys)
     return any(_find(keys, normal(text)) or _fills(part, normal(text)) for text in said)
+
+
+def is_yes(text: str) -> bool:
+    """Tell whether a message says yes and nothing else; "yes, but …" and "yes to the first" do not."""
+    words = set(re.findall(r"\w+", normal(text).casefold()))
+    return bool(words & _AGREE) and words <= _AGREE | _BESIDE and "?" not in text
 
 
 def find(value: object, text: str) -> tuple[int, int] | None:
