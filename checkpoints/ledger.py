@@ -14,6 +14,7 @@ from .approvals import Approvals, Decided, NewApproval
 from .database import Database
 from .effects import EffectRow, Effects, EffectStatus
 from .heart import Heart
+from .lines import Lines
 from .log import Log
 from .run_table import Leases, Presence, RunRow, RunTable
 from .spend import Spend
@@ -45,6 +46,7 @@ class Ledger:
         self.lease_seconds = lease_seconds
         self.owner = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
         """Names this process, and this opening of the ledger, as the holder of leases and claims."""
+        self.lines = Lines()
         self.heart = Heart(lease_seconds / 3)
         self.log = Log(database, clock)
         self.runs = RunTable(database, self.log, clock)

@@ -198,6 +198,11 @@ class Leases:
         values = {"thread_id": lease.thread_id, "owner": lease.owner, "token": lease.token}
         self._database.write("release_lease", **values)
 
+    def drop(self, lease: Lease) -> None:
+        """Give free what is needed only while it is held, and keep no row of it."""
+        values = {"thread_id": lease.thread_id, "owner": lease.owner, "token": lease.token}
+        self._database.write("drop_lease", **values)
+
     def holder(self, thread_id: str) -> Lease | None:
         """Return who holds the thread now; None when nobody does."""
         rows = self._database.query("find_lease", thread_id=thread_id)

@@ -22,6 +22,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.base import BaseStore
 
 from loopwright.checkpoints import Checkpoints, Ledger, Saver
 from loopwright.models import Price
@@ -45,7 +46,7 @@ DEFAULT_NAME = "agent"
 
 def build_ring(spec: AgentSpec, ledgers: Ledgers) -> StateGraph[AgentState, None, AgentInput, AgentState]:
     """Assemble the ring: this function is the picture above."""
-    routes = Routes(spec.limits, spec.wrap_up)
+    routes = Routes(spec.limits, spec.wrap_up, spec.serial_key)
     ring = StateGraph(AgentState, input_schema=AgentInput)
 
     ring.add_node("observe", Node("observe", observe, spec, ledgers, on_branch=reopen))
@@ -120,6 +121,7 @@ def create_agent(
     price: Price | None = None,
     wrap_up: bool = False,
     checkpoints: Checkpoints | None = None,
+    store: BaseStore | None = None,
     name: str = DEFAULT_NAME,
     max_result_characters: int = 20_000,
     max_turn_characters: int = 100_000,
@@ -140,6 +142,8 @@ def create_agent(
             limits: a step, and the tokens, money and time for it are kept from the start.
         checkpoints: Binds saver and ledger for plain `invoke`. `Runs` brings its own, and LangGraph's server too: an
             agent exported for Studio has none.
+        store: LangGraph's store, which tools reach by `ToolRuntime` and `InjectedStore`; it is yours to set up and
+            close, and what is in it outlives threads.
         name: Shown in Studio and in traces.
         max_result_characters: How much of one tool result the model is shown. The rest is kept with the message, and
             the model can read on in it by the built-in `read_result`, which it is offered from then on.
@@ -161,6 +165,7 @@ def create_agent(
         wrap_up=wrap_up,
         name=name,
         unknown=unknown,
+        store=store,
         caps=Caps(max_result_characters, max_turn_characters),
     )
     return compile_agent(spec, checkpoints)
@@ -183,5 +188,5 @@ def compile_agent(spec: AgentSpec, checkpoints: Checkpoints | None) -> Agent:
     """Compile the ring of a specification over saver and ledger, or over neither."""
     ring = build_ring(spec, Ledgers(checkpoints.ledger if checkpoints is not None else None))
     saver: Saver | None = checkpoints.saver if checkpoints is not None else None
-    compiled = ring.compile(checkpointer=saver, name=spec.name)
+    compiled = ring.compile(checkpointer=saver, store=spec.store, name=spec.name)
     return Agent(spec=spec, ledger=checkpoints.ledger if checkpoints is not None else None, **vars(compiled))

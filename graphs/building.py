@@ -10,6 +10,7 @@ from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
+from langgraph.store.base import BaseStore
 
 from loopwright.checkpoints import Checkpoints
 from loopwright.errors import ConfigurationError, DuplicateTool, UnknownTool
@@ -35,6 +36,7 @@ def build_spec(
     wrap_up: bool,
     name: str,
     unknown: Mapping[str, Any],
+    store: BaseStore | None,
     caps: Caps,
 ) -> AgentSpec:
     """Return the frozen specification.
@@ -53,6 +55,8 @@ def build_spec(
     offered = [_tool(item) for item in _listed("tools", tools, "tools, such as tools=[lookup_order]")]
     rules = _listed("permissions", permissions, "rules, such as permissions=[ask('effect:write')]")
     contracts = _contracts(offered)
+    _check_fallbacks(contracts)
+    _check_store(store)
     reader = _reader(contracts, caps)
     _check_limits(limits, contracts)
     opened = open_model(model)
@@ -71,6 +75,7 @@ def build_spec(
         system_prompt=system_prompt,
         price=_pricer(opened, price, limits),
         wrap_up=wrap_up,
+        store=store,
         caps=caps,
     )
 
@@ -79,6 +84,19 @@ def _rules(given: Sequence[object], contracts: Mapping[str, Contract]) -> tuple[
     rules = check_rules(given, contracts)
     check_conditions(rules, {name: tuple(contract.schema.model_fields) for name, contract in contracts.items()})
     return rules
+
+
+def _check_store(store: object) -> None:
+    if store is not None and not isinstance(store, BaseStore):
+        text = f"store is {store!r}; give one of LangGraph's, such as InMemoryStore()"
+        raise ConfigurationError(text, option="store")
+
+
+def _check_fallbacks(contracts: Mapping[str, Contract]) -> None:
+    for contract in contracts.values():
+        if contract.fallback and contract.fallback not in contracts:
+            text = f"tool {contract.name!r} falls back on {contract.fallback!r}, which is no tool of this agent; "
+            raise UnknownTool(f"{text}its tools are: {', '.join(contracts)}", target=contract.fallback)
 
 
 def _reader(contracts: Mapping[str, Contract], caps: Caps) -> Tool:

@@ -12,7 +12,7 @@ from langgraph.types import Send
 
 from loopwright.nodes import ActTask
 from loopwright.policy import Bounds, bounds_of, limit_met, seconds_left
-from loopwright.state import AgentState, Limits, Purpose, RunStatus, Verdict
+from loopwright.state import AgentState, Call, Limits, Purpose, RunStatus, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,8 @@ class Routes:
 
     limits: Limits
     wrap_up: bool = False
+    key_of: Callable[[Call], str] = lambda _call: ""
+    """Names what a call must not run at once with; empty for nothing."""
 
     def after_observe(self, state: AgentState) -> str:
         """Reason while all is well; else the guard asks about an outcome, or ends the run."""
@@ -53,11 +55,26 @@ class Routes:
     def _acts(self, state: AgentState) -> list[Send]:
         run, step, usage = state["run"], state["usage"]["steps"], state["usage"]
         run_id, branch, left = run["id"], run.get("branch", ""), seconds_left(self._bounds(state), usage)
+        calls = [call for call in state["turn"] if call["verdict"] == Verdict.ALLOW and not call.get("result")]
         return [
             Send("act", ActTask(call=call, run_id=run_id, step=step, usage=usage, seconds_left=left, branch=branch))
-            for call in state["turn"]
-            if call["verdict"] == Verdict.ALLOW and not call.get("result")
+            for call in _in_turns(calls, self.key_of)
         ]
+
+
+def _in_turns(calls: list[Call], key_of: Callable[[Call], str]) -> list[Call]:
+    """Return calls in an order in which those with one key do not hold up the others: each key's first, and so on.
+
+    As many run at once as may; calls that wait for each other would take the places of those that need not.
+    """
+    ranks: dict[str, int] = {}
+    ranked: list[tuple[int, Call]] = []
+    for call in calls:
+        key = key_of(call)
+        ranked.append((ranks.get(key, 0), call))
+        if key:
+            ranks[key] = ranks.get(key, 0) + 1
+    return [call for _, call in sorted(ranked, key=lambda one: one[0])]
 
 
 class Route(Runnable[AgentState, str | list[Send]]):

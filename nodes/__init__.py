@@ -7,7 +7,7 @@ from .branches import reopen
 from .guard import Moment, guard, moment_of
 from .ledgers import Ledgers
 from .observe import observe
-from .port import BRANCH_KEY, REQUESTER_KEY, RUN_ID_KEY, Node, run_through
+from .port import BRANCH_KEY, HEARD_KEY, PROGRESS, REQUESTER_KEY, RUN_ID_KEY, Node, run_through
 from .questions import WAKE, parse_answer, payload_of
 from .reason import reason
 from .screening import normal_decision, refuse_decision
@@ -15,6 +15,8 @@ from .spec import AgentSpec
 
 __all__ = [
     "BRANCH_KEY",
+    "HEARD_KEY",
+    "PROGRESS",
     "REQUESTER_KEY",
     "RUN_ID_KEY",
     "WAKE",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, NotRequired
 
@@ -14,10 +16,25 @@ from loopwright.checkpoints import Claim, ClaimRequest, ClaimStatus, EffectRow, 
 from loopwright.crash import CrashPoint, reached
 from loopwright.policy import seconds_left
 from loopwright.state import Call, Happened, NotHappened, Outcome, Result, UsageRecord, upgrade, upgrade_call
-from loopwright.tools import Contract, Effect, EffectKind, NotDone, OutOfTime, Output, safe_str, to_output, to_text
+from loopwright.tools import (
+    Contract,
+    Effect,
+    EffectKind,
+    Late,
+    NotDone,
+    OutOfTime,
+    Output,
+    safe_str,
+    to_output,
+    to_text,
+)
 
 from .claims import claim_of, claim_on_branch, is_of_branch, place_of_call
-from .port import Port
+from .port import FOREVER, Port
+from .serial import NotItsTurn, alone
+from .trying import run_tool
+
+logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.05
 """How often a call looks whether another worker, who runs the same effect, has settled it."""
@@ -65,15 +82,30 @@ async def act(task: ActTask, port: Port) -> dict[str, Any]:
     task = {**task, "call": upgrade_call(task["call"]), "usage": upgrade("usage", task["usage"])}
     began = port.now()
     contract = port.spec.tools.get(task["call"]["name"])
-    came = await _come(contract, task, port)
+    tries: list[str] = []
+    came = await _come(contract, task, tries, port)
+    if came.outcome is Outcome.ERROR and contract is not None:
+        came = _failed(came, contract, tries)
     result = Result(
         call_id=task["call"]["id"], outcome=came.outcome, text=came.text, began=began, seconds=round(port.elapsed(), 6)
     )
     if came.effect:
         result["effect"] = came.effect
+    if tries:
+        result["tries"] = tries
+    if came.outcome is Outcome.ERROR and contract is not None and contract.on_error == "stop":
+        result["stops"] = True
     if came.output is not None:
         result = _with_parts(result, came.output)
-    return {"results": [result]}
+    update: dict[str, Any] = dict(came.output.update) if came.output is not None else {}
+    return update | {"results": [result]}
+
+
+def _failed(came: _Came, contract: Contract, tries: list[str]) -> _Came:
+    """Say what a failure means: how often it was tried, and what might do instead."""
+    tried = f" (tried {len(tries) + 1} times)" if tries else ""
+    instead = f"; {contract.fallback} may do instead" if contract.fallback else ""
+    return replace(came, text=f"{came.text}{tried}{instead}")
 
 
 def _with_parts(result: Result, output: Output) -> Result:
@@ -83,12 +115,28 @@ def _with_parts(result: Result, output: Output) -> Result:
     return result if output.artifact is None else {**result, "artifact": output.artifact}
 
 
-async def _come(contract: Contract | None, task: ActTask, port: Port) -> _Came:
+async def _come(contract: Contract | None, task: ActTask, tries: list[str], port: Port) -> _Came:
     if contract is None or not _fits(contract, task):
         return _Came(Outcome.NOT_RUN, f"not run: the tool {task['call']['name']} is gone, or has changed meanwhile")
     if _seconds(contract, task, port) <= 0:
         return _Came(Outcome.NOT_RUN, "not run: the run's active seconds are used up")
-    return await (_read(contract, task, port) if contract.is_read else _effect(contract, task, port))
+    key = contract.serial_key(task["call"]["args"])
+    if not key:
+        return await _run_call(contract, task, tries, port)
+    left = _left(task, port)
+    try:
+        async with alone(key, _ticket(task), FOREVER if left is None else left, port):
+            return await _run_call(contract, task, tries, port)
+    except NotItsTurn as waited:
+        return _Came(Outcome.ERROR, _error(f"nothing was done: another call on {key} still ran {waited}"))
+
+
+async def _run_call(contract: Contract, task: ActTask, tries: list[str], port: Port) -> _Came:
+    return await (_read if contract.is_read else _effect)(contract, task, tries, port)
+
+
+def _ticket(task: ActTask) -> tuple[str, int, int]:
+    return task["run_id"], task["step"], task["call"]["ordinal"]
 
 
 def _fits(contract: Contract, task: ActTask) -> bool:
@@ -101,8 +149,14 @@ def _fits(contract: Contract, task: ActTask) -> bool:
 
 def _seconds(contract: Contract, task: ActTask, port: Port) -> float:
     """No call outlives what is left of the run's active time."""
-    left = task["seconds_left"] if "seconds_left" in task else seconds_left(port.spec.limits, task["usage"])
+    left = _left(task, port)
     return contract.timeout if left is None else min(contract.timeout, left)
+
+
+def _left(task: ActTask, port: Port) -> float | None:
+    """Return the run's active seconds that are left, less what this call has waited."""
+    left = task["seconds_left"] if "seconds_left" in task else seconds_left(port.spec.limits, task["usage"])
+    return None if left is None else left - port.elapsed()
 
 
 def _error(said: str) -> str:
@@ -113,7 +167,7 @@ def _where(task: ActTask, port: Port) -> _Where:
     return {"thread_id": port.place.thread_id, "run_id": task["run_id"], "step": task["step"]}
 
 
-async def _read(contract: Contract, task: ActTask, port: Port) -> _Came:
+async def _read(contract: Contract, task: ActTask, tries: list[str], port: Port) -> _Came:
     where = _where(task, port)
     effect = Effect(
         key=place_of_call(task["call"], **where),
@@ -122,17 +176,20 @@ async def _read(contract: Contract, task: ActTask, port: Port) -> _Came:
         around=port.around(task["call"]["id"], contract.name),
     )
     try:
-        output = await _output(contract, task, effect, port)
-        return _Came(Outcome.DONE, output.text, output=output)
+        seconds = _seconds(contract, task, port)
+        output = await run_tool(contract, task["call"]["args"], effect, seconds=seconds, tries=tries, port=port)
+        return _answered(output)
     except GraphBubbleUp:
         raise
     except Exception as error:  # noqa: BLE001 -- whatever a tool raises, the model reads it
         return _Came(Outcome.ERROR, _error(safe_str(error)))
 
 
-async def _output(contract: Contract, task: ActTask, effect: Effect, port: Port) -> Output:
-    value = await port.tool(contract, task["call"]["args"], effect, _seconds(contract, task, port))
-    return to_output(value, call_id=task["call"]["id"])
+def _answered(output: Output) -> _Came:
+    """Return what a tool brought; a `Command` that goes too far is told to the model, and changes nothing here."""
+    if output.refused:
+        return _Came(Outcome.ERROR, _error(f"it ran, but its result was refused: {output.refused}"))
+    return _Came(Outcome.DONE, output.text, output=output)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +201,20 @@ class _Work:
     task: ActTask
     port: Port
     ledger: Ledger
+    tries: list[str]
 
     @property
     def args(self) -> dict[str, Any]:
         return self.task["call"]["args"]
 
 
-async def _effect(contract: Contract, task: ActTask, port: Port) -> _Came:
+async def _effect(contract: Contract, task: ActTask, tries: list[str], port: Port) -> _Came:
     """Claim, run, settle; or answer with what the ledger knows."""
     ledger = await port.ledger()
     request = claim_of(contract, task["call"], **_where(task, port))
     if branch := branch_of(task):
         request = claim_on_branch(request, branch, await port.ask(ledger, ledger.effects.of_run, request.run_id))
-    work = _Work(request, contract, task, port, ledger)
+    work = _Work(request, contract, task, port, ledger, tries)
     reached(CrashPoint.BEFORE_CLAIM)
     claim = await port.ask(ledger, ledger.effects.claim, work.request)
     while claim.status is ClaimStatus.BUSY:
@@ -214,7 +272,15 @@ async def _run(row: EffectRow, work: _Work) -> _Came:
     reached(CrashPoint.AFTER_CLAIM)
     try:
         with ledger.heart.keep(lambda: ledger.effects.renew(row)):
-            output = await _output(work.contract, work.task, _handle(row, work), port)
+            output = await run_tool(
+                work.contract,
+                work.args,
+                _handle(row, work),
+                seconds=_seconds(work.contract, work.task, port),
+                tries=work.tries,
+                port=port,
+                late=_settler(row, work),
+            )
     except GraphBubbleUp:
         await port.ask(ledger, ledger.effects.release, row)
         raise
@@ -226,9 +292,32 @@ async def _run(row: EffectRow, work: _Work) -> _Came:
         await port.ask(ledger, ledger.effects.settle, row, EffectStatus.UNKNOWN, None)
         raise
     reached(CrashPoint.AFTER_EFFECT)
-    came = await _settle(row, EffectStatus.DONE, output.text, work)
+    brought = _answered(output)
+    came = await _settle(row, EffectStatus.DONE, brought.text, work)
     reached(CrashPoint.AFTER_SETTLE)
-    return replace(came, output=output) if came.text == output.text else came
+    return brought if came.text == brought.text else came
+
+
+def _settler(row: EffectRow, work: _Work) -> Late:
+    """Build what hears a blocking tool out that nobody waits for: it writes nothing into the thread.
+
+    Its effect is known then, and so is the answer to the question about it.
+    """
+
+    def settle(late: Future[Any]) -> None:
+        try:
+            text, status = to_output(late.result()).text, EffectStatus.DONE
+        except (NotDone, ToolException) as error:
+            text, status = safe_str(error), EffectStatus.FAILED
+        except Exception:  # noqa: BLE001 -- what it did is as unknown as before
+            return
+        try:
+            work.ledger.settle(row, status, text)
+        except Exception:  # the database may be closed by now; then a person is asked
+            extra = {"action": "late_effect_not_settled", "effect_id": row.id}
+            logger.warning("effect %s ended late, and could not be settled", row.id, exc_info=True, extra=extra)
+
+    return settle
 
 
 async def _settle(row: EffectRow, status: EffectStatus, text: str, work: _Work) -> _Came:

@@ -48,6 +48,7 @@ from .screening import call_digest
 
 TASK_CHARACTERS = 200
 SUPERSEDED = "not run: superseded by a newer message"
+CANCELLED = "not run to its end: cancelled, and then superseded by a newer message"
 
 _OUTCOMES = {
     Verdict.DENY: Outcome.DENIED,
@@ -236,7 +237,9 @@ def _closed(call: Call, row: EffectRow | None) -> Call:
     if call.get("result"):
         return call
     if row is None:
-        return {**call, "why": SUPERSEDED} if call["verdict"] in _OPEN else call
+        # A call that only reads leaves no row: it may have been begun, and cancelled.
+        why = CANCELLED if call["verdict"] == Verdict.ALLOW and not call["changes"] else SUPERSEDED
+        return {**call, "why": why} if call["verdict"] in _OPEN else call
     if row.status == EffectStatus.DONE:
         return {**call, "result": instant_result(call["id"], Outcome.DONE, str(row.result))}
     if row.status == EffectStatus.FAILED:
@@ -255,6 +258,8 @@ def _bring_in(state: AgentState, port: Port) -> dict[str, Any]:
     window, loops = next_window(state["thread"]["window"], seen, port.spec.loops)
     told = _told([{**call, "loop": loops[n]} if n in loops else call for n, call in enumerate(turn)], state, port)
     update: dict[str, Any] = {**told, "turn": [], "usage": usage, "thread": {**state["thread"], "window": window}}
+    if failed := _failure(turn):
+        return {**update, "run": {**state["run"], "stop": StopReason.ERROR, "error": failed}}
     over = _handed_over(turn, port)
     return {**update, "run": {**state["run"], "stop": StopReason.ESCALATED, "answer": over}} if over else update
 
@@ -279,6 +284,15 @@ def _with_result(call: Call, result: Result | None) -> Call:
     if result["outcome"] == Outcome.UNKNOWN:
         return {**call, "verdict": Verdict.UNKNOWN, "why": result["text"], "effect": result.get("effect", "")}
     return {**call, "result": result}
+
+
+def _failure(turn: Iterable[Call]) -> str:
+    """Say which failure ends the run; empty when none does."""
+    for call in turn:
+        result = call.get("result")
+        if result and result.get("stops"):
+            return f"{call['name']} failed: {excerpt(result['text'].removeprefix('ERROR: '), 500)}"
+    return ""
 
 
 def _handed_over(turn: Iterable[Call], port: Port) -> str:
@@ -391,5 +405,7 @@ def _entry(call: Call, run_id: str, step: int) -> TrailEntry:
     )
     if "loop" in call:
         entry["loop"] = call["loop"]
+    if result and "tries" in result:
+        entry["tries"] = result["tries"]
     proposed = call.get("proposed")
     return {**entry, "proposed": proposed} if proposed else entry

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -18,7 +19,7 @@ from langgraph.types import StreamWriter
 from loopwright.checkpoints import FORK_KEY, Ledger
 from loopwright.errors import StorageCorrupt
 from loopwright.state import count_steps, excerpt, storable, to_plain
-from loopwright.tools import Contract, Effect, Surroundings, acall_within, await_within, call_within
+from loopwright.tools import Aborted, Contract, Effect, Late, Surroundings, acall_within, await_within, call_within
 
 from .ledgers import Ledgers
 from .spec import AgentSpec
@@ -78,6 +79,8 @@ def place_of(config: RunnableConfig) -> Place:
     )
 
 
+HEARD_KEY = "__loopwright_heard"
+"""In `configurable`: called with what tools say while they run."""
 PROGRESS = "tool_progress"
 """The `type` of what a tool says of itself while it runs, on LangGraph's `custom` stream."""
 
@@ -85,6 +88,13 @@ PROGRESS = "tool_progress"
 def progress_of(call_id: str, tool: str, text: str) -> dict[str, str]:
     """Return how far a call has come, as it is streamed."""
     return {"type": PROGRESS, "call_id": call_id, "tool": tool, "text": excerpt(storable(str(text)))}
+
+
+def _report(said: dict[str, str], write: StreamWriter, heard: Callable[[dict[str, str]], object] | None) -> None:
+    """Tell LangGraph's stream, and whoever gave an ear of their own."""
+    write(said)
+    if heard is not None:
+        heard(said)
 
 
 def _unheard(_said: Any) -> None:
@@ -120,9 +130,13 @@ class Port(ABC):
             context=getattr(runtime, "context", None),
             store=getattr(runtime, "store", None),
             write=write,
-            report=lambda text: write(progress_of(call_id, tool, text)),
+            report=lambda text: _report(progress_of(call_id, tool, text), write, given.get(HEARD_KEY)),
             tools=self.spec.offered,
         )
+
+    def chance(self) -> float:
+        """Return a number from 0 to 1, by chance."""
+        return random.random()  # noqa: S311 -- spreads tries in time; no secret
 
     def elapsed(self) -> float:
         """Return the active seconds of this execution so far."""
@@ -159,8 +173,10 @@ class Port(ABC):
         """
 
     @abstractmethod
-    async def tool(self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float) -> Any:
-        """Call a tool.
+    async def tool(
+        self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float, late: Late | None = None
+    ) -> Any:
+        """Call a tool; what a blocking one brings when nobody waits any more goes to `late`.
 
         Raises:
             OutOfTime: If it was not over in time; a blocking one then goes on, unheard.
@@ -194,9 +210,11 @@ class BlockingPort(Port):
             return self._model(messages, tools=tools).invoke(list(messages), **options)
         return call_within(seconds, lambda: self._model(messages, tools=tools).invoke(list(messages), **options))
 
-    async def tool(self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float) -> Any:
+    async def tool(
+        self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float, late: Late | None = None
+    ) -> Any:
         """Call the tool in a thread."""
-        return call_within(min(seconds, FOREVER), lambda: contract.run(args, effect))
+        return call_within(min(seconds, FOREVER), lambda: contract.run(args, effect), late)
 
     async def within(self, seconds: float, function: Callable[[], T]) -> T:
         """Call it in a thread."""
@@ -229,12 +247,22 @@ class AsyncPort(Port):
             seconds, lambda: self._model(messages, tools=tools).ainvoke(list(messages), **options)
         )
 
-    async def tool(self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float) -> Any:
+    async def tool(
+        self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float, late: Late | None = None
+    ) -> Any:
         """Await the tool, or call a blocking one in a thread."""
         arun = contract.arun
         if arun is None:
-            return await acall_within(seconds, lambda: contract.run(args, effect))
-        return await await_within(seconds, lambda: arun(args, effect))
+            return await acall_within(seconds, lambda: contract.run(args, effect), late)
+        try:
+            return await await_within(seconds, lambda: arun(args, effect))
+        except SystemExit as error:  # it would end the loop, and the process
+            raise Aborted(f"SystemExit: {error}") from None
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise Aborted("something within it was cancelled") from None
 
     async def within(self, seconds: float, function: Callable[[], T]) -> T:
         """Call it in a thread, without blocking the loop."""

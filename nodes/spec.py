@@ -11,10 +11,11 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
+from langgraph.store.base import BaseStore
 
 from loopwright.models import Pricer
 from loopwright.policy import Bounds, Loops, Rule, bounds_of
-from loopwright.state import Limits, Purpose, RunRecord, ThreadRecord, digest
+from loopwright.state import Call, Limits, Purpose, RunRecord, ThreadRecord, digest
 from loopwright.tools import UNTRUSTED_NOTE, Caps, Contract, full_text
 
 
@@ -41,12 +42,17 @@ class AgentSpec:
     system_prompt: str
     price: Pricer | None
     """None: the model has no known price, and costs are not counted."""
+    store: BaseStore | None
+    """What tools keep beyond a thread; None for nothing."""
     caps: Caps
     """How much of its results a turn shows the model."""
     wrap_up: bool = False
     """Whether a run that meets a limit may say in one last call what it found."""
     channels: tuple[str, ...] = ("messages", "run", "usage", "thread", "trail")
     """What a tool can read of the state."""
+
+    open_channels: tuple[str, ...] = ()
+    """The channels that a tool may write: the user's own."""
 
     @property
     def instructions(self) -> str:
@@ -58,6 +64,16 @@ class AgentSpec:
         """Return what bounds a run here and now; its last words are left out until they are due."""
         keeps = self.wrap_up and run.get("purpose") != Purpose.WRAP_UP
         return bounds_of(self.limits, run, thread, keeps_last_words=keeps)
+
+    @property
+    def reports(self) -> bool:
+        """Whether any tool can tell how far it is, so that it is worth listening."""
+        return any(contract.reports for contract in self.tools.values())
+
+    def serial_key(self, call: Call) -> str:
+        """Name what a call must not run at once with; empty for nothing."""
+        contract = self.tools.get(call["name"])
+        return contract.serial_key(call["args"]) if contract is not None else ""
 
     def bound_for(self, messages: Sequence[AnyMessage]) -> Runnable[Any, BaseMessage]:
         """Return the model with the tools that this transcript gives a use for."""

@@ -74,6 +74,10 @@ class Result(TypedDict):
     """The observation: whole, unmarked."""
     blocks: NotRequired[list[dict[str, Any]]]
     """Content blocks, where the tool returned more than text; `text` stands for them elsewhere."""
+    tries: NotRequired[list[str]]
+    """How each try failed that was followed by another."""
+    stops: NotRequired[bool]
+    """Whether the failure ends the run."""
     artifact: NotRequired[Any]
     """What the tool returned for programs: plain data."""
     effect: NotRequired[str]
@@ -287,5 +291,7 @@ class TrailEntry(TypedDict):
     """An excerpt."""
     loop: NotRequired[str]
     """Where the loop guard told the model that it goes round in circles: the kind of loop."""
+    tries: NotRequired[list[str]]
+    """How each try failed that was followed by another."""
     began: float
     seconds: float

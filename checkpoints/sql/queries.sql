@@ -88,6 +88,9 @@ returning token;
 -- name: release_lease
 update lw_leases set until = 0 where thread_id = :thread_id and owner = :owner and token = :token;
 
+-- name: drop_lease
+delete from lw_leases where thread_id = :thread_id and owner = :owner and token = :token;
+
 -- name: find_lease
 select * from lw_leases where thread_id = :thread_id;
 

@@ -55,6 +55,9 @@ def _show(event: Event, screen: Screen) -> None:
             thought = (event.decision or {}).get("thought")
             if thought:
                 screen.prose(f"thought: {excerpt(thought, _THOUGHT)}", indent="    ", dim=True)
+        case EventKind.PROGRESS:
+            if event.progress is not None:
+                screen.prose(f"{event.progress.tool}: {event.progress.text}", indent="    ", dim=True)
         case EventKind.OBSERVED:
             if event.entry is not None:
                 show_step(event.entry, screen)

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, ParamSpec, TypeVar
 
@@ -14,9 +15,12 @@ from langgraph.types import StateSnapshot
 
 from loopwright.errors import ConfigurationError
 from loopwright.graphs import Agent
+from loopwright.nodes import HEARD_KEY, PROGRESS
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_BOTH = ["updates", "custom"]
 
 
 class Door(ABC):
@@ -36,7 +40,12 @@ class Door(ABC):
 
     @abstractmethod
     def updates(self, agent: Agent, given: Any, config: RunnableConfig) -> AsyncGenerator[dict[str, Any]]:
-        """Drive the graph until it pauses or ends; yields what each node wrote."""
+        """Drive the graph until it pauses or ends; yields what each node wrote.
+
+        Where a tool can tell how far it is, also that, under `PROGRESS`: awaited, as it is said; blocking, when the
+        next call of its turn is over. Listening costs LangGraph half as much again a super-step, so it is done for such
+        agents only.
+        """
 
     @abstractmethod
     async def sleep(self, seconds: float) -> None:
@@ -67,7 +76,15 @@ class BlockingDoor(Door):
 
     async def updates(self, agent: Agent, given: Any, config: RunnableConfig) -> AsyncGenerator[dict[str, Any]]:
         """Drive it here."""
-        for update in agent.stream(given, config, stream_mode="updates"):
+        # LangGraph's `custom` stream would wait in a thread of the tools' own pool: with `max_parallel=1`, for ever.
+        said: deque[dict[str, str]] = deque()
+        listening: RunnableConfig = {
+            **config,
+            "configurable": {**config.get("configurable", {}), HEARD_KEY: said.append},
+        }
+        for update in agent.stream(given, listening, stream_mode="updates"):
+            while said:
+                yield {PROGRESS: said.popleft()}
             yield update
 
     async def sleep(self, seconds: float) -> None:
@@ -95,8 +112,12 @@ class AsyncDoor(Door):
 
     async def updates(self, agent: Agent, given: Any, config: RunnableConfig) -> AsyncGenerator[dict[str, Any]]:
         """Await it."""
-        async for update in agent.astream(given, config, stream_mode="updates"):
-            yield update
+        if not agent.spec.reports:
+            async for update in agent.astream(given, config, stream_mode="updates"):
+                yield update
+            return
+        async for mode, part in agent.astream(given, config, stream_mode=_BOTH):
+            yield part if mode == "updates" else {PROGRESS: part}
 
     async def sleep(self, seconds: float) -> None:
         """Give the loop to others."""

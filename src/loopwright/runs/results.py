@@ -12,6 +12,7 @@ from typing import Any, cast
 from langchain_core.messages import AnyMessage
 
 from loopwright.checkpoints import Approval, RunRow
+from loopwright.nodes import PROGRESS
 from loopwright.state import (
     CANCEL,
     EXPIRE,
@@ -105,12 +106,23 @@ class EventKind(StrEnum):
     BEGAN = "began"
     DECIDED = "decided"
     """The model replied."""
+    PROGRESS = "progress"
+    """A tool told how far it is: `progress`. Nothing of it is stored."""
     OBSERVED = "observed"
     """A call is over: `entry` is its trail record."""
     WAITING = "waiting"
     """A person is asked: `result.approvals`."""
     ENDED = "ended"
     """`result` is final."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a tool has come, in its own words."""
+
+    tool: str
+    call_id: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +134,7 @@ class Event:
     decision: Mapping[str, Any] | None = None
     """For `DECIDED`: the model's decision as plain data with a `kind`."""
     entry: TrailEntry | None = None
+    progress: Progress | None = None
     result: RunResult | None = None
 
 
@@ -215,6 +228,9 @@ def events_of(run_id: str, update: Mapping[str, Any]) -> list[Event]:
     """Return the events that one update of LangGraph's stream means."""
     events: list[Event] = []
     for node, wrote in update.items():
+        if node == PROGRESS:
+            events += _progress(run_id, wrote)
+            continue
         if not isinstance(wrote, Mapping):  # an interrupt
             continue
         written = cast("Mapping[str, Any]", wrote)
@@ -224,3 +240,13 @@ def events_of(run_id: str, update: Mapping[str, Any]) -> list[Event]:
             events.append(Event(EventKind.DECIDED, run_id, decision=written["decision"]))
         events.extend(Event(EventKind.OBSERVED, run_id, entry=entry) for entry in written.get("trail") or ())
     return events
+
+
+def _progress(run_id: str, said: object) -> list[Event]:
+    """Read what a tool said on LangGraph's `custom` stream; what it wrote there itself is not for us."""
+    if not isinstance(said, Mapping):
+        return []
+    given = cast("Mapping[str, str]", said)
+    if given.get("type") != PROGRESS:
+        return []
+    return [Event(EventKind.PROGRESS, run_id, progress=Progress(given["tool"], given["call_id"], given["text"]))]

@@ -6,8 +6,8 @@ from loopwright.errors import NotDone
 
 from .addresses import AddressRefused, Resolve, check_address
 from .calculator import NotCalculable, calculate, calculator
-from .contract import Contract, Effect, EffectKind, UnfitArguments, Verify, check_contract
-from .deadline import OutOfTime, acall_within, await_within, call_within
+from .contract import Contract, Effect, EffectKind, OnError, UnfitArguments, Verify, check_contract
+from .deadline import Aborted, Late, OutOfTime, acall_within, await_within, call_within
 from .fetching import Fetcher, FetchFailed, Page
 from .marks import UNTRUSTED_NOTE, mark_untrusted, unmark
 from .options import ToolOptions
@@ -15,6 +15,7 @@ from .pages import build_read_url, read_url
 from .python import CodeFailed, run_code, run_python
 from .reading import build_reader
 from .results import EMPTY, MAX_KEPT, NOTHING, Output, safe_str, to_output, to_text
+from .retrying import Retry
 from .searching import Hit, Search, SearchFailed, build_web_search, ddgs, searxng, web_search
 from .shortening import FULL_TEXT, READ_RESULT, Caps, Shown, full_text, reader_id, shares, show
 from .surroundings import Surroundings
@@ -27,6 +28,7 @@ __all__ = [
     "NOTHING",
     "READ_RESULT",
     "UNTRUSTED_NOTE",
+    "Aborted",
     "AddressRefused",
     "Caps",
     "CodeFailed",
@@ -36,12 +38,15 @@ __all__ = [
     "FetchFailed",
     "Fetcher",
     "Hit",
+    "Late",
     "NotCalculable",
     "NotDone",
+    "OnError",
     "OutOfTime",
     "Output",
     "Page",
     "Resolve",
+    "Retry",
     "Search",
     "SearchFailed",
     "Shown",

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from string import Formatter
-from typing import Any, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from pydantic import BaseModel, InstanceOf, PydanticUserError, ValidationError
 
@@ -18,6 +18,7 @@ from loopwright.errors import ConfigurationError
 from loopwright.state import Happened, NotHappened, is_span
 
 from .nested import decode_nested
+from .retrying import Retry
 from .surroundings import Surroundings
 
 
@@ -66,6 +67,9 @@ Verify = Callable[[Effect, Mapping[str, Any]], Happened | NotHappened | None]
 """A hook that finds out whether an effect happened; None when it cannot tell."""
 
 
+OnError = Literal["observe", "stop"]
+"""What a failure of the tool means for the run."""
+
 _LARGEST = 2**63
 
 
@@ -106,7 +110,13 @@ class Contract:
     declared: bool = False
     """Whether the effect was declared; `write` is assumed otherwise."""
     timeout: float = 30.0
-    """Seconds for one call."""
+    """Seconds for one call, with all its tries."""
+    retry: Retry = field(default_factory=Retry)
+    on_error: OnError = "observe"
+    fallback: str = ""
+    """The tool that the model is pointed to when this one fails; empty for none."""
+    serial: str = ""
+    """A template over the arguments: calls with one value of it never run at once, in any process."""
     key: str = ""
     """A template over the arguments, `"refund:{order_id}"`; empty: the call's place in its run."""
     untrusted: bool = False
@@ -121,6 +131,15 @@ class Contract:
     def is_read(self) -> bool:
         """Whether a call needs no claim in the ledger."""
         return self.effect is EffectKind.READ
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether a second run of the same call does no harm."""
+        return self.effect is not EffectKind.WRITE
+
+    def serial_key(self, args: Mapping[str, Any]) -> str:
+        """Fill the template of what must not run at once; empty when the tool has none."""
+        return self.serial.format(**args) if self.serial else ""
 
     def canonical_args(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Validate arguments and return them as plain data, defaults filled in.
@@ -169,7 +188,9 @@ def check_contract(contract: Contract) -> Contract:
         text = f"{where} is declared 'read', yet has a key or a verify hook; a read has no effect to name or to verify"
         raise ConfigurationError(text, tool=contract.name, option="effect")
     _check_verify(contract, where)
-    _check_key(contract, where)
+    _check_template("key", contract.key, contract)
+    _check_template("serial", contract.serial, contract)
+    _check_failing(contract, where)
     _check_schema(contract, where)
     return contract
 
@@ -226,17 +247,38 @@ def _check_schema(contract: Contract, where: str) -> None:
         raise ConfigurationError(f"{text}; let the tool fetch it by itself", tool=contract.name)
 
 
-def _check_key(contract: Contract, where: str) -> None:
-    if not _is_text(contract.key):
-        text = f"{where}: key is {contract.key!r}; give a text over its parameters, such as 'refund:{{order_id}}'"
-        raise ConfigurationError(text, tool=contract.name, option="key")
-    parts = [*Formatter().parse(contract.key)]
+def _check_failing(contract: Contract, where: str) -> None:
+    """Refuse an answer to failures that would not be one."""
+    _check_retry(contract.retry, where, contract.name)
+    if contract.on_error not in get_args(OnError):
+        known = ", ".join(map(repr, get_args(OnError)))
+        text = f"{where}: on_error is {contract.on_error!r}; give one of {known}"
+        raise ConfigurationError(text, tool=contract.name, option="on_error")
+    if not _is_text(contract.fallback) or contract.fallback == contract.name:
+        text = f"{where}: fallback is {contract.fallback!r}; give the name of another tool"
+        raise ConfigurationError(text, tool=contract.name, option="fallback")
+
+
+def _check_retry(retry: object, where: str, name: str) -> None:
+    if not isinstance(retry, Retry):
+        text = f"{where}: retry is {retry!r}; give Retry(tries=3), for one"
+        raise ConfigurationError(text, tool=name, option="retry")
+
+
+def _check_template(option: str, template: object, contract: Contract) -> None:
+    """Refuse a template that some call could not fill, or that is the same for all calls."""
+    where = f"tool {contract.name!r}"
+    if not isinstance(template, str):
+        text = f"{where}: {option} is {template!r}; give a text over its parameters, such as 'refund:{{order_id}}'"
+        raise ConfigurationError(text, tool=contract.name, option=option)
+    parts = [*Formatter().parse(template)]
     if any(spec or conversion for _, _, spec, conversion in parts):
-        text = f"{where}: key {contract.key!r} formats a parameter, which some value will not bear; name it by itself"
-        raise ConfigurationError(text, tool=contract.name, option="key")
+        text = f"{where}: {option} {template!r} formats a parameter, which some value will not bear; name it by itself"
+        raise ConfigurationError(text, tool=contract.name, option=option)
     names = {name for _, name, _, _ in parts if name is not None}
     unknown = sorted(names - set(contract.schema.model_fields))
-    if unknown or (contract.key and not names):
-        text = f"{where}: key {contract.key!r} must name parameters of the tool"
+    is_constant = option == "key" and bool(template) and not names
+    if unknown or is_constant:
+        text = f"{where}: {option} {template!r} must name parameters of the tool"
         text += f"; it has no {', '.join(unknown)}" if unknown else ", or all its calls would share one effect"
-        raise ConfigurationError(text, tool=contract.name, option="key")
+        raise ConfigurationError(text, tool=contract.name, option=option)

@@ -10,9 +10,12 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+Late = Callable[[Future[Any]], None]
+"""Gets the future of a call that nobody waits for any more, once the call is over."""
 
 MAX_IDLE = 16
 """So many threads are kept for the next call: starting one costs about as much as a super-step."""
@@ -32,11 +35,15 @@ class OutOfTime(Exception):
         self.seconds = seconds
 
 
-def call_within(seconds: float, function: Callable[[], T]) -> T:
+class Aborted(RuntimeError):
+    """Raised in place of what would end more than the call: `SystemExit`, or a cancellation from within."""
+
+
+def call_within(seconds: float, function: Callable[[], T], late: Late | None = None) -> T:
     """Call a blocking function, and give up waiting after `seconds`.
 
     Python cannot end a thread: one that is late goes on, and nobody listens to it. It is a daemon, so that it cannot
-    hold up the end of the process.
+    hold up the end of the process; what it brings in the end goes to `late`.
 
     Raises:
         OutOfTime: If it was not over in time.
@@ -47,17 +54,33 @@ def call_within(seconds: float, function: Callable[[], T]) -> T:
     except TimeoutError:
         if future.done():  # the function's own TimeoutError
             raise
+        _leave(future, late)
         raise OutOfTime(seconds) from None
+    except BaseException:
+        _leave(future, late)
+        raise
 
 
-async def acall_within(seconds: float, function: Callable[[], T]) -> T:
+async def acall_within(seconds: float, function: Callable[[], T], late: Late | None = None) -> T:
     """Do the same without blocking the event loop."""
-    return await await_within(seconds, lambda: call_aside(function))
+    return await await_within(seconds, lambda: call_aside(function, late))
 
 
-async def call_aside(function: Callable[[], T]) -> T:
+async def call_aside(function: Callable[[], T], late: Late | None = None) -> T:
     """Do the same for as long as it takes: the bound is the caller's."""
-    return await asyncio.wrap_future(_begin(function))
+    future = _begin(function)
+    try:
+        # A shield: cancelling the wait must not mark as cancelled what goes on in its thread.
+        return await asyncio.shield(asyncio.wrap_future(future))
+    except asyncio.CancelledError:
+        _leave(future, late)
+        raise
+
+
+def _leave(future: Future[Any], late: Late | None) -> None:
+    """Wait no longer; what the call brings in the end goes to `late`, at once if it is over already."""
+    if late is not None and not future.cancelled():
+        future.add_done_callback(late)
 
 
 async def await_within(seconds: float, start: Callable[[], Awaitable[T]]) -> T:
@@ -84,10 +107,12 @@ def _begin(function: Callable[[], T]) -> Future[T]:
     def work() -> None:
         try:
             result = context.run(function)
+        except (StopIteration, StopAsyncIteration) as error:  # which no future can carry to a coroutine
+            future.set_exception(Aborted(f"{type(error).__name__}: {error}"))
         except Exception as error:  # noqa: BLE001 -- whatever it is, it belongs to whoever waits
             future.set_exception(error)
         except BaseException as error:  # noqa: BLE001 -- `sys.exit` ends the thread that calls it, not the one that waits
-            future.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
+            future.set_exception(Aborted(f"{type(error).__name__}: {error}"))
         else:
             future.set_result(result)
 

@@ -10,7 +10,8 @@ from typing_extensions import TypedDict
 
 from loopwright.errors import ConfigurationError
 
-from .contract import Contract, EffectKind, Verify
+from .contract import Contract, EffectKind, OnError, Verify
+from .retrying import Retry
 
 EffectName = Literal["read", "idempotent", "write"]
 
@@ -22,6 +23,17 @@ class ToolOptions(TypedDict, total=False):
     """What a call does to the world. Left out, `write` is assumed and `check` complains."""
     timeout: float
     """Seconds for one call, with all its tries; 30 by default."""
+    retry: Retry
+    """How often a failed call is tried, where the tool is `read` or `idempotent` and the failure can pass; 3 tries by
+    default, the second after 1 s. `Retry(tries=1)` for none but the first."""
+    on_error: OnError
+    """What a failure means: `observe`, the default, makes it an observation, by which the model can correct itself;
+    `stop` ends the run as `failed` once the turn's other results are in."""
+    fallback: str
+    """The name of another tool of the agent, which the model is pointed to when this one has failed."""
+    serial: str
+    """What must not run at once, by the arguments (`"order:{order_id}"`), over all processes of a ledger: such calls
+    wait for each other, in the order of their turn. Several tools can share one."""
     key: str
     """Names the effect by the arguments (`"refund:{order_id}"`), over all runs and threads of a ledger. Left out, the
     effect is named by its place in the run."""

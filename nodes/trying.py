@@ -1,0 +1,57 @@
+"""Running a tool, with another try where that can help: all tries within the call's time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from loopwright.state import excerpt
+from loopwright.tools import Contract, Effect, Late, Output, safe_str, to_output
+
+from .port import Port
+
+
+async def run_tool(
+    contract: Contract,
+    args: dict[str, Any],
+    effect: Effect,
+    *,
+    seconds: float,
+    tries: list[str],
+    port: Port,
+    late: Late | None = None,
+) -> Output:
+    """Return what the tool brought.
+
+    Args:
+        contract: The tool's.
+        args: Canonical.
+        effect: The same for each try: so is the idempotency key.
+        seconds: For all tries together.
+        tries: Gets a line for each try that failed and was followed by another.
+        port: Runs it, and waits.
+        late: Gets what a blocking tool returns when nobody waits for it any more.
+
+    Raises:
+        Exception: Whatever the last try raised; `OutOfTime` if there was no time left.
+    """
+    until = port.elapsed() + seconds
+    while True:
+        left = until - port.elapsed() if tries else seconds
+        try:
+            value = await port.tool(contract, args, effect, left, late)
+        except Exception as error:
+            wait = _wait(contract, error, len(tries) + 1, port)
+            if wait is None or wait >= until - port.elapsed():
+                raise
+            tries.append(excerpt(f"{type(error).__name__}: {safe_str(error)}"))
+            await port.sleep(wait)
+        else:
+            return to_output(value, call_id=effect.around.call_id, channels=port.spec.open_channels)
+
+
+def _wait(contract: Contract, error: Exception, tried: int, port: Port) -> float | None:
+    """Return the seconds before the next try; None where there is none."""
+    retry = contract.retry
+    if not contract.is_repeatable or tried >= retry.tries or not retry.can_pass(error):
+        return None
+    return retry.pause(tried, error, port.chance)
