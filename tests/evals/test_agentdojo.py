@@ -5,11 +5,16 @@ All pairs take minutes (`loopwright eval agentdojo`); here is one task of each s
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
 from loopwright.evals import RULE_SETS, SERVICES, RuleSet, open_bench
 
-pytest.importorskip("agentdojo", reason="AgentDojo is not installed: pip install loopwright[evals]")
+pytestmark = [
+    pytest.mark.needs_dev,
+    pytest.mark.skipif(find_spec("agentdojo") is None, reason="needs AgentDojo: pip install 'loopwright[evals]'"),
+]
 
 # Tasks with a write whose user names what an injection could want too: a day, a friend, a recipient.
 SAMPLE = {"workspace": "user_task_6", "travel": "user_task_3", "banking": "user_task_3", "slack": "user_task_3"}
