@@ -79,7 +79,7 @@ def _refund_policy(shop: Callable[[], Shop]) -> Tool:
     def refund_policy() -> dict[str, Any]:
         """Read the refund policy in force: the status an order must have, and how many days from its delivery count.
 
-        Use it before you say whether an order can be refunded, and before any refund.
+        Use it before you say whether an order can be refunded, and before any refund; not for what an order is like.
         """
         policy = shop().policy()
         text = f"Refunds are given within {policy.within_days} days of delivery, in status {policy.status} only."
