@@ -4,7 +4,7 @@ Between two barriers only reads happen and only models are called whose replies 
 reads, and nothing else. What each barrier guards:
 
 * the input, and its message in the transcript: from then on a task counts as taken in;
-* a reply with calls: it was paid for;
+* a reply with calls, or with an answer that is still to be judged: it was paid for, and what a check said of it counts;
 * before a call that changes something: the verdict, and whoever gave it, stand before the effect;
 * a pause, an error: handled where they are written, not here;
 * a snapshot of a delta channel: what was folded into it is dropped from memory;
@@ -34,6 +34,7 @@ def is_barrier(checkpoint: Checkpoint, metadata: CheckpointMetadata) -> bool:
         metadata.get("source") != "loop"
         or (_OBSERVE in values and not values.get("results"))
         or decision.get("kind") == "call_tools"
+        or decision.get("is_checked") is True
         or any(_changes_something(send) for send in sends)
         or any(isinstance(value, _DeltaSnapshot) for value in values.values())
         or _is_end(values)

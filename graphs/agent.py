@@ -14,7 +14,7 @@ START ──► observe ──── a limit is met ────► guard ◄─
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -25,9 +25,9 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 
 from loopwright.checkpoints import Checkpoints, Ledger, Saver
-from loopwright.models import Price
+from loopwright.models import Native, Price
 from loopwright.nodes import AgentSpec, Ledgers, Node, act, guard, observe, reason, reopen
-from loopwright.policy import Loops, Rule
+from loopwright.policy import Check, Loops, Reflect, Rule, build_answer_rules
 from loopwright.state import AgentInput, AgentState, Limits
 from loopwright.tools import Caps
 
@@ -42,6 +42,8 @@ def _durable(options: dict[str, Any]) -> dict[str, Any]:
 
 
 DEFAULT_NAME = "agent"
+ResponseForm = type[Any] | Mapping[str, Any] | Native
+"""What `response_format` takes. `Any`: each agent has a type of its own."""
 
 
 def build_ring(spec: AgentSpec, ledgers: Ledgers) -> StateGraph[AgentState, None, AgentInput, AgentState]:
@@ -120,6 +122,11 @@ def create_agent(
     permissions: Sequence[Rule] = (),
     price: Price | None = None,
     wrap_up: bool = False,
+    verify: Check | Sequence[Check] = (),
+    response_format: ResponseForm | None = None,
+    reflect: Reflect | None = None,
+    answer_retries: int = 2,
+    verify_seconds: float = 30.0,
     checkpoints: Checkpoints | None = None,
     store: BaseStore | None = None,
     name: str = DEFAULT_NAME,
@@ -140,6 +147,17 @@ def create_agent(
         price: Of the model, where `genai-prices` does not list it, or another price was agreed.
         wrap_up: A run that meets a limit says in one last call, without tools, what it found. That call is within the
             limits: a step, and the tokens, money and time for it are kept from the start.
+        verify: Checks of the final answer, sync or async: each is called with a `ProposedAnswer`, a copy, and returns
+            None or True where nothing is wrong, or a text that says what is. One that raises, or takes too long, has
+            not passed. A check may be called again for the same answer, after a crash.
+        response_format: The form of the final answer: a pydantic model, a TypedDict, a dataclass, or a JSON schema of
+            an object. The model is told, and its text is read; `Native(…)` has the provider enforce it besides.
+            `RunResult.output` is the typed value.
+        reflect: Lets the model look back at an answer that passed, without tools; what it finds missing goes back to
+            it as work to do. Each look is a step.
+        answer_retries: How often a wrong answer goes back to the model with what was wrong, before the run ends
+            `unverified`. Each is a step, within all limits.
+        verify_seconds: The longest that one check may take; never longer than what is left of `max_seconds`.
         checkpoints: Binds saver and ledger for plain `invoke`. `Runs` brings its own, and LangGraph's server too: an
             agent exported for Studio has none.
         store: LangGraph's store, which tools reach by `ToolRuntime` and `InjectedStore`; it is yours to set up and
@@ -167,6 +185,8 @@ def create_agent(
         unknown=unknown,
         store=store,
         caps=Caps(max_result_characters, max_turn_characters),
+        answers=build_answer_rules(verify, answer_retries, verify_seconds, reflect),
+        response_format=response_format,
     )
     return compile_agent(spec, checkpoints)
 

@@ -14,9 +14,9 @@ from langgraph.store.base import BaseStore
 
 from loopwright.checkpoints import Checkpoints
 from loopwright.errors import ConfigurationError, DuplicateTool, UnknownTool
-from loopwright.models import Price, Pricer, estimate_tools, known_price, model_name, open_model
+from loopwright.models import Price, Pricer, build_form, check_form, estimate_tools, known_price, model_name, open_model
 from loopwright.nodes import AgentSpec
-from loopwright.policy import Loops, Rule, check_conditions, check_loops, check_rules
+from loopwright.policy import AnswerRules, Loops, Rule, check_conditions, check_loops, check_rules
 from loopwright.state import Limits
 from loopwright.tools import READ_RESULT, Caps, Contract, Tool, build_reader, contract_of
 
@@ -38,6 +38,8 @@ def build_spec(
     unknown: Mapping[str, Any],
     store: BaseStore | None,
     caps: Caps,
+    answers: AnswerRules,
+    response_format: object,
 ) -> AgentSpec:
     """Return the frozen specification.
 
@@ -77,6 +79,8 @@ def build_spec(
         wrap_up=wrap_up,
         store=store,
         caps=caps,
+        answers=answers,
+        form=build_form(response_format, opened),
     )
 
 
@@ -118,6 +122,7 @@ def change_spec(spec: AgentSpec, *, model: str | BaseChatModel | None, limits: L
     if model is None:
         return replace(spec, limits=limits, price=spec.price or _pricer(spec.model, None, limits))
     opened = open_model(model)
+    check_form(spec.form, opened)
     return replace(
         spec,
         model=opened,

@@ -83,7 +83,15 @@ def _ending(spec: AgentSpec) -> str:
     told = (
         "RunResult.status is 'succeeded' for a final answer only; else stop_reason says why; the best answer is kept."
     )
-    return f"{told}{over}"
+    return f"{told}{over}{_musts(spec)}"
+
+
+def _musts(spec: AgentSpec) -> str:
+    form = [f"the form {spec.form.name}"] if spec.form is not None else []
+    musts = [*form, *(check.name for check in spec.answers.checks)]
+    if not musts:
+        return ""
+    return f" An answer must pass {', '.join(musts)}, with {spec.answers.retries} retries; else it ends 'unverified'."
 
 
 def _visible(spec: AgentSpec) -> str:

@@ -37,6 +37,7 @@ from loopwright.state import (
     new_call,
 )
 
+from .answering import Judged, hear_reflection, judge_answer
 from .branches import enter, is_entered, named
 from .judging import ask_anew, judge
 from .ladder import climb
@@ -213,13 +214,14 @@ def _left_unknown(state: AgentState) -> dict[str, Any]:
 async def _conclude(state: AgentState, port: Port) -> dict[str, Any]:
     """Judge a reply without calls."""
     decision = load_decision(state["decision"] or {})
-    if state["run"].get("purpose") == Purpose.WRAP_UP:
+    purpose = state["run"].get("purpose")
+    if purpose == Purpose.WRAP_UP:
         return await _wrapped_up(decision, state, port)
+    if purpose == Purpose.REFLECT:
+        return await _judged(hear_reflection(decision, state, port), state, port)
     match decision:
         case FinalAnswer(text):
-            over = over_limit(bounds_of(port.spec.limits, state["run"], state["thread"]), state["usage"])
-            ended = _ended(state["run"], StopReason.ANSWERED, answer=text, over_limit=over)
-            return await _end(ended, state, port)
+            return await _judged(await judge_answer(text, state, port), state, port)
         case Refused(text):
             return await _end(_ended(state["run"], StopReason.REFUSED, answer=text), state, port)
         case Malformed():
@@ -228,6 +230,18 @@ async def _conclude(state: AgentState, port: Port) -> dict[str, Any]:
             raise TypeError(decision)
         case _:
             assert_never(decision)
+
+
+async def _judged(judged: Judged, state: AgentState, port: Port) -> dict[str, Any]:
+    """End the run with its answer, or let it go on."""
+    run = judged.run
+    if judged.reason is None:
+        return _timed({"messages": [*judged.messages], "run": run, "decision": None}, state, port)
+    over = over_limit(bounds_of(port.spec.limits, run, state["thread"]), state["usage"])
+    is_answer = judged.reason is StopReason.ANSWERED
+    return await _end(
+        _ended(run, judged.reason, answer=run["answer"], over_limit=over if is_answer else None), state, port
+    )
 
 
 async def _wrapped_up(decision: Decision, state: AgentState, port: Port) -> dict[str, Any]:

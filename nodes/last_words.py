@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
@@ -13,20 +14,25 @@ LAST_WORDS = 500
 """Output tokens that are kept from the start for the last words."""
 CALL_CHARACTERS = 500
 RESULT_CHARACTERS = 4000
+_MARK = re.compile(r'<untrusted id="([^"]*)"')
 
 
-def told_without_calls(messages: Sequence[AnyMessage], limit: str) -> list[AnyMessage]:
+def order_to_stop(limit: str) -> str:
+    """Return what a model is told at its end; `limit` is what was met, in words."""
+    return (
+        f"Stop here: {limit or 'a limit'} is reached, and no tool can be called any more. "
+        "Say briefly what was found out and done so far, and what is still open."
+    )
+
+
+def told_without_calls(messages: Sequence[AnyMessage], order: str) -> list[AnyMessage]:
     """Tell the transcript as text, since providers refuse calls where no tools are offered; the order comes last.
 
     Args:
         messages: The transcript, with the system prompt.
-        limit: What was met, in words.
+        order: What the model shall do with it.
     """
-    asked = (
-        f"Stop here: {limit or 'a limit'} is reached, and no tool can be called any more. "
-        "Say briefly what was found out and done so far, and what is still open."
-    )
-    return [*(_told(message) for message in messages), HumanMessage(asked)]
+    return [*(_told(message) for message in messages), HumanMessage(order)]
 
 
 def _told(message: AnyMessage) -> AnyMessage:
@@ -34,8 +40,15 @@ def _told(message: AnyMessage) -> AnyMessage:
         calls = [f"(called {call['name']} with {_arguments(call['args'])})" for call in message.tool_calls]
         return AIMessage("\n".join(filter(None, [message.text, *calls])))
     if isinstance(message, ToolMessage):
-        return HumanMessage(f"(result of {message.name}: {excerpt(message.text, RESULT_CHARACTERS)})")
+        return HumanMessage(f"(result of {message.name}: {_cut(message.text)})")
     return message
+
+
+def _cut(text: str) -> str:
+    """Cut a result; text by strangers stays between its marks."""
+    cut, opened = excerpt(text, RESULT_CHARACTERS), _MARK.match(text)
+    end = f'</untrusted id="{opened[1]}">' if opened else ""
+    return cut if end in cut else f"{cut} {end}"
 
 
 def _arguments(args: object) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 from langchain_core.messages import AnyMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -18,6 +19,7 @@ from langgraph.types import StreamWriter
 
 from loopwright.checkpoints import FORK_KEY, Ledger
 from loopwright.errors import StorageCorrupt
+from loopwright.policy import AnswerCheck, Judgement, ProposedAnswer
 from loopwright.state import count_steps, excerpt, storable, to_plain
 from loopwright.tools import Aborted, Contract, Effect, Late, Surroundings, acall_within, await_within, call_within
 
@@ -183,6 +185,14 @@ class Port(ABC):
         """
 
     @abstractmethod
+    async def check(self, check: AnswerCheck, answer: ProposedAnswer, seconds: float) -> Judgement:
+        """Let a check look at a final answer.
+
+        Raises:
+            OutOfTime: If it was not over in time; a blocking one then goes on, unheard.
+        """
+
+    @abstractmethod
     async def within(self, seconds: float, function: Callable[[], T]) -> T:
         """Call what blocks, and give up waiting for it after `seconds`.
 
@@ -215,6 +225,10 @@ class BlockingPort(Port):
     ) -> Any:
         """Call the tool in a thread."""
         return call_within(min(seconds, FOREVER), lambda: contract.run(args, effect), late)
+
+    async def check(self, check: AnswerCheck, answer: ProposedAnswer, seconds: float) -> Judgement:
+        """Call the check in a thread; an async one in a loop of its own."""
+        return call_within(min(seconds, FOREVER), lambda: _checked(check, answer))
 
     async def within(self, seconds: float, function: Callable[[], T]) -> T:
         """Call it in a thread."""
@@ -254,15 +268,13 @@ class AsyncPort(Port):
         arun = contract.arun
         if arun is None:
             return await acall_within(seconds, lambda: contract.run(args, effect), late)
-        try:
-            return await await_within(seconds, lambda: arun(args, effect))
-        except SystemExit as error:  # it would end the loop, and the process
-            raise Aborted(f"SystemExit: {error}") from None
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            raise Aborted("something within it was cancelled") from None
+        return await _foreign(seconds, lambda: arun(args, effect))
+
+    async def check(self, check: AnswerCheck, answer: ProposedAnswer, seconds: float) -> Judgement:
+        """Await the check, or call a blocking one in a thread."""
+        if check.is_async:
+            return await _foreign(seconds, lambda: cast("Awaitable[Judgement]", check.function(answer)))
+        return await acall_within(seconds, lambda: _checked(check, answer))
 
     async def within(self, seconds: float, function: Callable[[], T]) -> T:
         """Call it in a thread, without blocking the loop."""
@@ -271,6 +283,34 @@ class AsyncPort(Port):
     async def sleep(self, seconds: float) -> None:
         """Give the loop to others."""
         await asyncio.sleep(seconds)
+
+
+async def _foreign(seconds: float, start: Callable[[], Awaitable[T]]) -> T:
+    """Await what a user wrote: whatever ends it early ends nothing else.
+
+    Raises:
+        OutOfTime: If it was not over in time.
+        Aborted: If it wanted to end the process, or was cancelled by something within itself.
+    """
+    try:
+        return await await_within(seconds, start)
+    except SystemExit as error:  # it would end the loop, and the process
+        raise Aborted(f"SystemExit: {error}") from None
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise Aborted("something within it was cancelled") from None
+
+
+def _checked(check: AnswerCheck, answer: ProposedAnswer) -> Judgement:
+    """Call a check in this thread; what it leaves to be awaited is awaited here."""
+    returned = check.function(answer)
+    return asyncio.run(_awaited(returned)) if inspect.isawaitable(returned) else returned
+
+
+async def _awaited(returned: Awaitable[Judgement]) -> Judgement:
+    return await returned
 
 
 Step = Callable[[Any, Port], Awaitable[dict[str, Any]]]

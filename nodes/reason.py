@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, assert_never, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
 from langgraph.errors import GraphBubbleUp
@@ -30,8 +30,9 @@ from loopwright.state import (
 )
 from loopwright.tools import OutOfTime, safe_str
 
-from .last_words import LAST_WORDS, shortened, taken_as_words, told_without_calls
+from .last_words import LAST_WORDS, order_to_stop, shortened, taken_as_words, told_without_calls
 from .port import Port
+from .reflecting import question_of
 from .spec import AgentSpec
 
 
@@ -82,9 +83,12 @@ async def _call(attempt: _Try, sent: list[AnyMessage]) -> dict[str, Any]:
     """Call the model, and settle what was reserved."""
     port, room, usage = attempt.port, attempt.room, attempt.state["usage"]
     options = cap_options(port.spec.model, room.tokens.output) if room.cap else {}
+    may_act = _purpose(attempt.state) == Purpose.DECIDE
+    if may_act and port.spec.form is not None:
+        options |= port.spec.form.options(port.spec.model)
     seconds = seconds_left(_bounds(attempt.state, port.spec), usage)
     try:
-        reply = await port.model(sent, seconds, options, tools=not _is_wrap_up(attempt.state))
+        reply = await port.model(sent, seconds, options, tools=may_act)
     except GraphBubbleUp:
         raise
     except OutOfTime:  # its row stays open: the provider may go on, and be paid for it
@@ -99,8 +103,8 @@ async def _call(attempt: _Try, sent: list[AnyMessage]) -> dict[str, Any]:
     return await _decided(attempt, reply)
 
 
-def _is_wrap_up(state: AgentState) -> bool:
-    return state["run"].get("purpose") == Purpose.WRAP_UP
+def _purpose(state: AgentState) -> Purpose:
+    return Purpose(state["run"].get("purpose", Purpose.DECIDE))
 
 
 def _bounds(state: AgentState, spec: AgentSpec) -> Bounds:
@@ -109,17 +113,25 @@ def _bounds(state: AgentState, spec: AgentSpec) -> Bounds:
 
 def _sent(state: AgentState, usage: UsageRecord, spec: AgentSpec) -> tuple[list[AnyMessage], Room | StopReason]:
     """Return what the model is sent, the instructions and then the transcript, and what is reserved for the call."""
-    instructions = spec.instructions
+    purpose = _purpose(state)
+    instructions = spec.instructions_for(purpose)
     prompt = [SystemMessage(instructions)] if instructions else []
     sent: list[AnyMessage] = [*prompt, *state["messages"]]
     left = left_of(_bounds(state, spec), usage)
-    wanted = Wanted(input=0, most=most_output(spec.model), price=spec.price)
-    if _is_wrap_up(state):
-        told = told_without_calls(sent, state["run"].get("limit", ""))
-        return shortened(told, lambda kept: find_room(left, replace(wanted, input=estimate_input(kept))))
-    tokens = estimate_input(sent, tools=spec.tools_tokens)
-    keep = LAST_WORDS if spec.wrap_up else 0
-    return sent, find_room(left, replace(wanted, input=tokens, keep=keep))
+    keep = LAST_WORDS if spec.wrap_up and purpose != Purpose.WRAP_UP else 0
+    wanted = Wanted(input=0, most=most_output(spec.model), price=spec.price, keep=keep)
+    match purpose:
+        case Purpose.DECIDE:
+            tokens = estimate_input(sent, tools=spec.tools_tokens)
+            return sent, find_room(left, replace(wanted, input=tokens))
+        case Purpose.WRAP_UP:
+            order = order_to_stop(state["run"].get("limit", ""))
+        case Purpose.REFLECT:
+            order = question_of(spec.answers.reflect)
+        case _:
+            assert_never(purpose)
+    told = told_without_calls(sent, order)
+    return shortened(told, lambda kept: find_room(left, replace(wanted, input=estimate_input(kept))))
 
 
 async def _open(state: AgentState, room: Room, port: Port) -> Opened:
@@ -166,20 +178,33 @@ async def _decided(attempt: _Try, reply: BaseMessage) -> dict[str, Any]:
     cost = port.spec.price(tokens) if port.spec.price else 0
     await _settle(attempt, tokens, cost)
     usage = add_seconds(add_step(add_attempt(state["usage"], tokens, cost)), port.elapsed())
-    if _is_wrap_up(state):
-        return {**_last_words(decision, message), "usage": usage}
+    match _purpose(state):
+        case Purpose.WRAP_UP:
+            return {**_last_words(decision, message), "usage": usage}
+        case Purpose.REFLECT:  # kept out of the transcript: the guard puts it there if there is anything to do
+            return {"decision": dump_decision(_to_be_judged(taken_as_words(decision), port.spec)), "usage": usage}
+        case Purpose.DECIDE:
+            pass
     update: dict[str, Any] = {"usage": usage}
     if message is not None:
         update["messages"] = [cast("AnyMessage", message)]
     if attempt.room.cap and isinstance(decision, Malformed) and decision.why == "truncated":
         # It was cut by what is left of a limit: asking for a shorter one would meet the same limit.
         return {**update, "run": {**run, "stop": attempt.room.cap, "answer": decision.text}}
-    update["decision"] = dump_decision(decision)
+    update["decision"] = dump_decision(_to_be_judged(decision, port.spec))
     return update
 
 
+def _to_be_judged(decision: Decision, spec: AgentSpec) -> Decision:
+    """Mark an answer that does not count yet: so that a crash while it is judged costs no second one."""
+    return replace(decision, is_checked=True) if isinstance(decision, FinalAnswer) and spec.checks_answers else decision
+
+
 def _stopped(state: AgentState, usage: UsageRecord, why: StopReason, port: Port, *, error: str = "") -> dict[str, Any]:
-    if _is_wrap_up(state) and why != StopReason.CANCELLED:  # the limit that was met stays the reason
+    purpose = _purpose(state)
+    if purpose == Purpose.REFLECT and why != StopReason.CANCELLED:  # nobody looked back, and the answer stands
+        return {"decision": dump_decision(Malformed("empty")), "usage": add_seconds(usage, port.elapsed())}
+    if purpose == Purpose.WRAP_UP and why != StopReason.CANCELLED:  # the limit that was met stays the reason
         why = StopReason(state["run"].get("stop", why))
     run = {**state["run"], "stop": why} | ({"error": error} if error else {})
     return {"run": run, "usage": add_seconds(usage, port.elapsed())}

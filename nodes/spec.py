@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -13,8 +13,8 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langgraph.store.base import BaseStore
 
-from loopwright.models import Pricer
-from loopwright.policy import Bounds, Loops, Rule, bounds_of
+from loopwright.models import AnswerForm, Pricer
+from loopwright.policy import AnswerRules, Bounds, Loops, Rule, bounds_of
 from loopwright.state import Call, Limits, Purpose, RunRecord, ThreadRecord, digest
 from loopwright.tools import UNTRUSTED_NOTE, Caps, Contract, full_text
 
@@ -48,17 +48,29 @@ class AgentSpec:
     """How much of its results a turn shows the model."""
     wrap_up: bool = False
     """Whether a run that meets a limit may say in one last call what it found."""
+    answers: AnswerRules = field(default_factory=AnswerRules)
+    """What a final answer must stand before it counts."""
+    form: AnswerForm | None = None
+    """The form of the final answer; None: any text."""
     channels: tuple[str, ...] = ("messages", "run", "usage", "thread", "trail")
     """What a tool can read of the state."""
 
     open_channels: tuple[str, ...] = ()
     """The channels that a tool may write: the user's own."""
 
-    @property
-    def instructions(self) -> str:
-        """What the model is told before the transcript: the system prompt, and what the marks on foreign text mean."""
+    def instructions_for(self, purpose: Purpose) -> str:
+        """Return what the model is told before the transcript.
+
+        The system prompt, what the marks on foreign text mean, and the form of the answer where one can be given.
+        """
         has_strangers = any(contract.untrusted for contract in self.tools.values())
-        return "\n\n".join(part for part in (self.system_prompt, UNTRUSTED_NOTE if has_strangers else "") if part)
+        form = self.form.instruction if self.form is not None and purpose == Purpose.DECIDE else ""
+        return "\n\n".join(part for part in (self.system_prompt, UNTRUSTED_NOTE if has_strangers else "", form) if part)
+
+    @property
+    def checks_answers(self) -> bool:
+        """Whether a final answer is judged before it ends a run."""
+        return bool(self.answers.checks) or self.answers.reflect is not None or self.form is not None
 
     def bounds(self, run: RunRecord, thread: ThreadRecord) -> Bounds:
         """Return what bounds a run here and now; its last words are left out until they are due."""

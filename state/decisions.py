@@ -36,6 +36,8 @@ class FinalAnswer:
     """The model is done."""
 
     text: str
+    is_checked: bool = False
+    """Whether it is judged before it counts: then the reply, which was paid for, is stored first."""
     kind: Literal["final_answer"] = "final_answer"
 
 

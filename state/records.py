@@ -62,6 +62,8 @@ class Purpose(StrEnum):
     """To choose the next step: the usual one."""
     WRAP_UP = "wrap_up"
     """To say in a run's last words what it found; without tools."""
+    REFLECT = "reflect"
+    """To look back at a final answer before it ends the run; without tools."""
 
 
 class Result(TypedDict):
@@ -242,6 +244,25 @@ class RunRecord(TypedDict):
     """Names the branch of the thread that it is on, once one was asked for: a call there is another effect."""
     malformed: NotRequired[int]
     """Unusable replies in a row."""
+    retries: NotRequired[int]
+    """How often a final answer was sent back, since it has not the right form or a check found something wrong."""
+    reflections: NotRequired[int]
+    """How often the model has looked back at a final answer."""
+    objections: NotRequired[list[Objection]]
+    """What was wrong with final answers so far: one for each that went back to the model."""
+    output: NotRequired[Any]
+    """The final answer as plain data, where a form was asked for (`response_format`)."""
+
+
+class Objection(TypedDict):
+    """What was wrong with one final answer."""
+
+    by: str
+    """The check that says so; `response_format` for the form, `reflect` for the model itself; several with commas."""
+    step: int
+    """The step whose answer it is about."""
+    text: str
+    """An excerpt of it."""
 
 
 class Added(TypedDict, total=False):

@@ -47,6 +47,8 @@ class StopReason(StrEnum):
     """The model's replies kept being cut at its output limit."""
     MALFORMED = "malformed"
     """The model's replies could not be read, or named no tool that there is, several times in a row."""
+    UNVERIFIED = "unverified"
+    """The final answers had not the form that was asked for, or did not pass the checks, until no retry was left."""
     DENIED = "denied"
     """A call had to be asked about, and there is nobody to ask (no saver)."""
     ESCALATED = "escalated"

@@ -13,7 +13,8 @@ import loopwright
 
 NAMES = [
     *("Agent", "Approval", "Checkpoints", "Effect", "Event", "EventKind", "Limits", "Loops", "LoopwrightError"),
-    *("NotDone", "Person", "Price", "ProposedCall", "Receipt", "Run", "RunResult", "RunStatus", "Runs", "StopReason"),
+    *("Native", "NotDone", "Person", "Price", "ProposedAnswer", "ProposedCall", "Receipt", "Reflect", "Run"),
+    *("RunResult", "RunStatus", "Runs", "StopReason"),
     *("SyncRuns", "Usage", "allow", "annotate", "aopen_checkpoints", "approve", "ask", "check", "create_agent", "deny"),
     *("edit", "from_user", "happened", "known", "not_happened", "open_checkpoints", "open_model", "plain", "reject"),
     *("respond", "tool"),

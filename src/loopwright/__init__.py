@@ -12,8 +12,20 @@ if TYPE_CHECKING:
     from loopwright.checkpoints import Approval, Checkpoints, aopen_checkpoints, open_checkpoints
     from loopwright.errors import LoopwrightError, NotDone
     from loopwright.graphs import Agent, check, create_agent
-    from loopwright.models import Price, open_model
-    from loopwright.policy import Loops, ProposedCall, allow, ask, confirmed, deny, from_user, known, plain
+    from loopwright.models import Native, Price, open_model
+    from loopwright.policy import (
+        Loops,
+        ProposedAnswer,
+        ProposedCall,
+        Reflect,
+        allow,
+        ask,
+        confirmed,
+        deny,
+        from_user,
+        known,
+        plain,
+    )
     from loopwright.runs import Event, EventKind, Receipt, Run, RunResult, Runs, SyncRuns
     from loopwright.state import (
         Limits,
@@ -40,11 +52,14 @@ __all__ = [
     "Limits",
     "Loops",
     "LoopwrightError",
+    "Native",
     "NotDone",
     "Person",
     "Price",
+    "ProposedAnswer",
     "ProposedCall",
     "Receipt",
+    "Reflect",
     "Run",
     "RunResult",
     "RunStatus",
@@ -78,8 +93,20 @@ _ROOMS = {
     "checkpoints": ("Approval", "Checkpoints", "aopen_checkpoints", "open_checkpoints"),
     "errors": ("LoopwrightError", "NotDone"),
     "graphs": ("Agent", "check", "create_agent"),
-    "models": ("Price", "open_model"),
-    "policy": ("Loops", "ProposedCall", "allow", "ask", "confirmed", "deny", "from_user", "known", "plain"),
+    "models": ("Native", "Price", "open_model"),
+    "policy": (
+        "Loops",
+        "ProposedAnswer",
+        "ProposedCall",
+        "Reflect",
+        "allow",
+        "ask",
+        "confirmed",
+        "deny",
+        "from_user",
+        "known",
+        "plain",
+    ),
     "runs": ("Event", "EventKind", "Receipt", "Run", "RunResult", "Runs", "SyncRuns"),
     "state": (
         "Limits",

@@ -13,7 +13,7 @@ from tests.world.till import Till
 
 from loopwright import Checkpoints, Limits, StopReason, create_agent, open_model
 from loopwright.errors import ConfigurationError
-from loopwright.nodes.last_words import shortened, told_without_calls
+from loopwright.nodes.last_words import order_to_stop, shortened, told_without_calls
 from loopwright.policy import Room
 from loopwright.state import Tokens
 from loopwright.testing import OpenAIServer, ScriptedModel, call, check_transcript
@@ -103,7 +103,7 @@ def test_on_the_wire(checkpoints: Checkpoints) -> None:
 def test_what_does_not_fit_is_left_out_from_the_old_end() -> None:
     """System prompt, task and the order to stop stay."""
     messages: list[AnyMessage] = [SystemMessage("s"), HumanMessage("task"), *[AIMessage(str(n)) for n in range(5)]]
-    told = told_without_calls(messages, "")
+    told = told_without_calls(messages, order_to_stop(""))
     kept, room = shortened(told, lambda kept: Room(Tokens(1, 1), 0, None) if len(kept) <= 5 else StopReason.MAX_TOKENS)
     assert isinstance(room, Room)
     assert ["s", "task", "3", "4"] == [message.text for message in kept[:-1]]

@@ -7,13 +7,14 @@ import click
 from loopwright.checkpoints import Checkpoints, RunRow
 from loopwright.graphs import Agent
 from loopwright.models.demo import BANNER, DemoModel
+from loopwright.policy import REFLECTION
 from loopwright.runs import Event, EventKind, RunResult, SyncRuns
-from loopwright.state import RunStatus, TrailEntry, excerpt
+from loopwright.state import Objection, RunStatus, TrailEntry, excerpt
 
 from .finding import short
 from .questions import asked, show_question
 from .screen import Screen
-from .text import age, counted, money, step_line
+from .text import age, counted, fit, money, step_line
 
 _THOUGHT = 400
 
@@ -61,6 +62,9 @@ def _show(event: Event, screen: Screen) -> None:
         case EventKind.OBSERVED:
             if event.entry is not None:
                 show_step(event.entry, screen)
+        case EventKind.OBJECTED:
+            if event.objection is not None:
+                show_objection(event.objection, screen)
         case EventKind.BEGAN | EventKind.WAITING | EventKind.ENDED:
             pass
 
@@ -68,6 +72,12 @@ def _show(event: Event, screen: Screen) -> None:
 def show_step(entry: TrailEntry, screen: Screen) -> None:
     """Write one call of the trail on one line."""
     screen.line(step_line(entry["step"], entry["tool"], entry["args"], entry["observation"], screen.width))
+
+
+def show_objection(objection: Objection, screen: Screen) -> None:
+    """Write on one line what was wrong with a final answer: what a check said, or the model itself."""
+    by = "reflect" if objection["by"] == REFLECTION else "check"
+    screen.line(fit(f"[{by}] {objection['text']}", screen.width))
 
 
 def show_standing(result: RunResult, store: Checkpoints, screen: Screen) -> None:

@@ -9,7 +9,7 @@ from loopwright.runs import RunResult
 from loopwright.state import TrailEntry, canonical
 
 from .finding import SHORTEST, short
-from .following import show_step, standing
+from .following import show_objection, show_step, standing
 from .loading import is_loadable
 from .questions import show_question
 from .screen import Screen
@@ -52,13 +52,18 @@ def _show_head(row: RunRow, result: RunResult, ledger: Ledger, screen: Screen) -
 
 
 def _show_steps(result: RunResult, screen: Screen) -> None:
-    if result.trail:
+    if result.trail or result.objections:
         _title("steps", screen)
+    objections = [*result.objections]
     for entry in result.trail:
+        while objections and objections[0]["step"] < entry["step"]:
+            show_objection(objections.pop(0), screen)
         if entry["thought"]:
             screen.prose(f"thought: {entry['thought']}", indent="    ", dim=True)
         show_step(entry, screen)
         screen.prose(_verdict(entry), indent="    ", dim=True)
+    for objection in objections:
+        show_objection(objection, screen)
 
 
 def _verdict(entry: TrailEntry) -> str:

@@ -7,6 +7,8 @@ from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
+from pydantic_core import to_jsonable_python
+
 from loopwright.checkpoints import Approval, Attempt, EffectRow, LogRecord, RunRow
 from loopwright.runs import Receipt, RunResult
 from loopwright.state import NANO
@@ -25,6 +27,8 @@ def plain_result(result: RunResult) -> Plain:
         "error": result.error,
         "over_limit": result.over_limit.value if result.over_limit else None,
         "limit": result.limit,
+        "output": to_jsonable_python(result.output, by_alias=True, fallback=repr),
+        "objections": [dict(objection) for objection in result.objections],
         "usage": asdict(result.usage),
         "trail": [dict(entry) for entry in result.trail],
         "approvals": [plain_approval(approval) for approval in result.approvals],

@@ -128,7 +128,7 @@ def _calls(message: AIMessage, place: str, taken: Container[str | None]) -> tupl
             why = why or f"there is no tool {excerpt(storable(name), 80)!r}: a name is of letters, digits, '_' and '-'"
         return RequestedCall(call_id, _legal(name), {} if why else args, why)
 
-    read = [requested(call, call["args"], _unstorable(call["args"])) for call in message.tool_calls]
+    read = [requested(call, call["args"], why_unstorable(call["args"])) for call in message.tool_calls]
     unread = [requested(bad, {}, _unread(bad)) for bad in message.invalid_tool_calls]
     return (*read, *unread)
 
@@ -142,7 +142,7 @@ def _legal(name: str) -> str:
     return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or NAMELESS
 
 
-def _unstorable(args: Mapping[str, Any]) -> str:
+def why_unstorable(args: Mapping[str, Any]) -> str:
     """Say why arguments could not be stored, or sent again; empty when they can."""
     try:
         text = json.dumps(args, ensure_ascii=False, allow_nan=False)

@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+from .answers import (
+    FORM,
+    REFLECTION,
+    AnswerCheck,
+    AnswerRules,
+    Check,
+    Judgement,
+    ProposedAnswer,
+    Reflect,
+    build_answer_rules,
+    objection_of,
+    reflection_of,
+)
 from .bounds import Bounds, bounds_of, name_limit
 from .conditions import Condition, check_conditions, confirmed, from_user, known, plain
 from .limits import calls_are_used_up, limit_met, over_limit, refuse_call, seconds_left
@@ -14,15 +27,23 @@ from .window import FORBID_AT, Kind, Rung, Seen, Window, call_key, is_loop, next
 
 __all__ = [
     "FORBID_AT",
+    "FORM",
+    "REFLECTION",
     "SMALLEST_REPLY",
+    "AnswerCheck",
+    "AnswerRules",
     "Bounds",
+    "Check",
     "Condition",
+    "Judgement",
     "Kind",
     "Left",
     "Loops",
     "Observed",
     "Predicate",
+    "ProposedAnswer",
     "ProposedCall",
+    "Reflect",
     "Room",
     "Rule",
     "Rung",
@@ -33,6 +54,7 @@ __all__ = [
     "allow",
     "ask",
     "bounds_of",
+    "build_answer_rules",
     "call_key",
     "calls_are_used_up",
     "check_conditions",
@@ -50,9 +72,11 @@ __all__ = [
     "limit_met",
     "name_limit",
     "next_window",
+    "objection_of",
     "over_limit",
     "passages",
     "plain",
+    "reflection_of",
     "refuse_call",
     "refuse_person",
     "result_key",

@@ -143,7 +143,7 @@ class Driver:
         """Return how a run stands."""
         row = await self.row(run_id)
         open_ = await self.door.blocking(self.ledger.approvals.list_open, run_id, ALL)
-        return result_of(row, await self.state(row), open_)
+        return result_of(row, await self.state(row), open_, self.agent.spec.form)
 
     async def drive(self, run_id: str) -> AsyncGenerator[Event]:
         """Drive a run to its next rest; yields what happens, the result last.

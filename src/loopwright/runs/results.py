@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,13 +13,16 @@ from typing import Any, cast
 from langchain_core.messages import AnyMessage
 
 from loopwright.checkpoints import Approval, RunRow
+from loopwright.models import AnswerForm
 from loopwright.nodes import PROGRESS
 from loopwright.state import (
     CANCEL,
     EXPIRE,
     NANO,
     NOT_HAPPENED,
+    NUDGE,
     AgentState,
+    Objection,
     RunStatus,
     StopReason,
     TrailEntry,
@@ -77,6 +81,13 @@ class RunResult:
     """The thread's transcript; copies."""
     approvals: tuple[Approval, ...]
     """What waits for a person, oldest first."""
+    output: Any = None
+    """The final answer in the form that was asked for (`response_format`), once the run has succeeded; else None.
+
+    `Any`: each agent has its own type. As plain data where the form has changed since, and it fits no more.
+    """
+    objections: tuple[Objection, ...] = ()
+    """What was wrong with final answers on the way, oldest first: by whom, at which step, and what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +121,8 @@ class EventKind(StrEnum):
     """A tool told how far it is: `progress`. Nothing of it is stored."""
     OBSERVED = "observed"
     """A call is over: `entry` is its trail record."""
+    OBJECTED = "objected"
+    """A final answer was sent back: `objection` says by whom, and why. The run goes on."""
     WAITING = "waiting"
     """A person is asked: `result.approvals`."""
     ENDED = "ended"
@@ -134,6 +147,7 @@ class Event:
     decision: Mapping[str, Any] | None = None
     """For `DECIDED`: the model's decision as plain data with a `kind`."""
     entry: TrailEntry | None = None
+    objection: Objection | None = None
     progress: Progress | None = None
     result: RunResult | None = None
 
@@ -199,7 +213,9 @@ def run_of(row: RunRow) -> Run:
     )
 
 
-def result_of(row: RunRow, state: AgentState, approvals: Sequence[Approval]) -> RunResult:
+def result_of(
+    row: RunRow, state: AgentState, approvals: Sequence[Approval], form: AnswerForm | None = None
+) -> RunResult:
     """Build the result of a run from its thread's state; a thread that went on tells only how the run ended."""
     newest = current_run(state)
     run = newest if newest and newest["id"] == row.id else None
@@ -208,6 +224,7 @@ def result_of(row: RunRow, state: AgentState, approvals: Sequence[Approval]) -> 
         status = RunStatus.WAITING
     reason = run["reason"] if run else row.reason
     over = run.get("over_limit") if run else None
+    output = run.get("output") if run and status is RunStatus.SUCCEEDED else None
     return RunResult(
         run_id=row.id,
         thread_id=row.thread_id,
@@ -221,6 +238,8 @@ def result_of(row: RunRow, state: AgentState, approvals: Sequence[Approval]) -> 
         trail=tuple(entry for entry in state.get("trail") or () if entry["run"] == row.id),
         messages=tuple(message.model_copy(deep=True) for message in state.get("messages") or ()),
         approvals=tuple(approvals) if status is RunStatus.WAITING else (),
+        output=form.rebuild(output) if form is not None and output is not None else copy.deepcopy(output),
+        objections=tuple(copy.deepcopy(run.get("objections", []))) if run else (),
     )
 
 
@@ -238,6 +257,8 @@ def events_of(run_id: str, update: Mapping[str, Any]) -> list[Event]:
             events.append(Event(EventKind.BEGAN, run_id))
         if node == "reason" and written.get("decision"):
             events.append(Event(EventKind.DECIDED, run_id, decision=written["decision"]))
+        if node == "guard" and (objection := _sent_back(written)):
+            events.append(Event(EventKind.OBJECTED, run_id, objection=objection))
         events.extend(Event(EventKind.OBSERVED, run_id, entry=entry) for entry in written.get("trail") or ())
     return events
 
@@ -250,3 +271,11 @@ def _progress(run_id: str, said: object) -> list[Event]:
     if given.get("type") != PROGRESS:
         return []
     return [Event(EventKind.PROGRESS, run_id, progress=Progress(given["tool"], given["call_id"], given["text"]))]
+
+
+def _sent_back(written: Mapping[str, Any]) -> Objection | None:
+    """Return the objection by which the guard has just sent an answer back; None where it did something else."""
+    objections: list[Objection] = written.get("run", {}).get("objections") or []
+    is_told = any(str(message.id).startswith(NUDGE) for message in written.get("messages") or ())
+    is_new = bool(objections) and objections[-1]["step"] == written["usage"]["steps"]
+    return objections[-1] if is_told and is_new else None

@@ -73,6 +73,26 @@ def read_decision(text: str) -> ReadDecision:
     return _answer(value) if value["type"] == "final" else _tool_use(value, _beside(text, spoken, found))
 
 
+def read_object(text: str) -> dict[str, Any]:
+    """Return the one object in a text that is to be nothing else: thoughts, fences and prose around it do not count.
+
+    Raises:
+        ValueError: Saying, for the model, why there is none that is surely meant.
+    """
+    spoken = _THOUGHT.sub(" ", text)
+    try:
+        found = [*_objects(spoken)]
+    except (ValueError, RecursionError):
+        raise ValueError("it holds an object that breaks off, or that is no JSON") from None
+    if any(spoken[:start].rstrip().endswith("[") for _, (start, _) in found):
+        raise ValueError("it holds a list, and one JSON object is wanted")
+    different = {canonical(value): value for value, _ in found}
+    if len(different) != 1:
+        number = len(different) or "no"
+        raise ValueError(f"it holds {number} JSON objects that could be meant, and exactly one is wanted")
+    return next(iter(different.values()))
+
+
 def _objects(text: str) -> Iterator[tuple[dict[str, Any], tuple[int, int]]]:
     """Yield the outermost objects, each with its place.
 
