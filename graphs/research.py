@@ -11,12 +11,15 @@ engines are asked. `LOOPWRIGHT_PRIVATE` lists networks that may be read although
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
+from urllib.parse import urlsplit, urlunsplit
 
 from langchain_core.language_models import BaseChatModel
 
 from loopwright.models import default_model
-from loopwright.state import Limits
+from loopwright.policy import ProposedAnswer
+from loopwright.state import Limits, Outcome, TrailEntry
 from loopwright.tools import Search, build_read_url, build_web_search, calculator, searxng
 
 from .agent import Agent, create_agent
@@ -24,6 +27,7 @@ from .agent import Agent, create_agent
 __all__ = ["SYSTEM_PROMPT", "agent", "build_research_agent"]
 
 SEARCH_VARIABLE = "LOOPWRIGHT_SEARCH"
+READ_URL = "read_url"
 PRIVATE_VARIABLE = "LOOPWRIGHT_PRIVATE"
 
 SYSTEM_PROMPT = """\
@@ -57,8 +61,41 @@ def build_research_agent(
         [build_web_search(search or _named_search(networks)), build_read_url(private=networks), calculator],
         system_prompt=SYSTEM_PROMPT,
         limits=Limits(max_steps=15, max_tool_calls=30, max_seconds=300),
+        verify=names_only_what_was_read,
         name="research",
     )
+
+
+def names_only_what_was_read(answer: ProposedAnswer) -> str | None:
+    """Object to an answer whose "Sources:" name a page that was not read on this thread."""
+    read = {_page(address) for entry in answer.trail if _is_read(entry) for address in _addresses(entry)}
+    _, _, sources = answer.text.rpartition("Sources:")
+    unread = [address for address in _ADDRESS.findall(sources) if _page(address) not in read]
+    if "Sources:" not in answer.text or not unread:
+        return None
+    return f"the sources name what was not read with read_url: {', '.join(unread)}; read it, or leave it out"
+
+
+_ADDRESS = re.compile(r"https?://[^\s<>\"'`\])]+", re.IGNORECASE)
+
+
+def _is_read(entry: TrailEntry) -> bool:
+    return entry["tool"] == READ_URL and entry["outcome"] == Outcome.DONE
+
+
+def _addresses(entry: TrailEntry) -> list[str]:
+    """Return which address was read, and which one it led to: the result begins with that, whatever the page says."""
+    led_to = _LED_TO.match(entry["observation"])
+    return [str(entry["args"].get("url")), *([led_to[1]] if led_to else [])]
+
+
+_LED_TO = re.compile(r'\{"url": ?"([^"]+)"')
+
+
+def _page(address: str) -> str:
+    """Return what two spellings of one address have in common."""
+    parts = urlsplit(address.rstrip(".,;:!?*"))
+    return urlunsplit((parts.scheme.lower(), parts.netloc.lower(), parts.path.rstrip("/"), parts.query, ""))
 
 
 def _named_search(networks: Sequence[str]) -> Search | None:

@@ -14,9 +14,9 @@ import loopwright
 NAMES = [
     *("Agent", "Approval", "Checkpoints", "Effect", "Event", "EventKind", "Limits", "Loops", "LoopwrightError"),
     *("Native", "NotDone", "Person", "Price", "ProposedAnswer", "ProposedCall", "Receipt", "Reflect", "Run"),
-    *("RunResult", "RunStatus", "Runs", "StopReason"),
-    *("SyncRuns", "Usage", "allow", "annotate", "aopen_checkpoints", "approve", "ask", "check", "create_agent", "deny"),
-    *("edit", "from_user", "happened", "known", "not_happened", "open_checkpoints", "open_model", "plain", "reject"),
+    *("RunResult", "RunStatus", "Runs", "StopReason", "SyncRuns", "Usage", "allow", "annotate", "aopen_checkpoints"),
+    *("approve", "ask", "check", "confirmed", "create_agent", "deny", "edit"),
+    *("from_user", "happened", "known", "not_happened", "open_checkpoints", "open_model", "plain", "reject"),
     *("respond", "tool"),
 ]
 TESTING = ["ManualClock", "ScriptExhausted", "ScriptedModel", "call", "check_transcript"]

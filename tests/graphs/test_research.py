@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from tests.cli.terminal import Terminal
 from tests.world.hostile import Site, hostile_site
 from tests.world.nursery import Nursery
 
-from loopwright import SyncRuns, open_checkpoints
-from loopwright.graphs.research import build_research_agent
+from loopwright import ProposedAnswer, SyncRuns, open_checkpoints
+from loopwright.graphs.research import build_research_agent, names_only_what_was_read
 from loopwright.testing import OpenAIServer, ScriptedModel, call, check_transcript
 from loopwright.testing.scripted_server import Turn
 from loopwright.tools import Hit, searxng
@@ -84,3 +85,59 @@ def test_as_a_user_runs_it(site: Site, nursery: Nursery, tmp_path: Path) -> None
     assert "[1] web_search(query='hours') ->" in ended.out
     assert f"[2] read_url(url='{address}'" in ended.out
     assert answer in ended.out
+
+
+def answer_about(text: str, *read: tuple[str, str]) -> ProposedAnswer:
+    """Propose an answer, after pages were read with these outcomes."""
+    trail: Any = [
+        {"tool": "read_url", "args": {"url": url}, "outcome": outcome, "observation": ""} for url, outcome in read
+    ]
+    return ProposedAnswer(text, None, QUESTION, cast("Any", {}), cast("Any", {}), trail, [])
+
+
+PAGE = ("https://shop.example/hours?day=mon", "done")
+
+
+@pytest.mark.parametrize(
+    ("text", "unread"),
+    [
+        ("Nothing that I found says it.", ""),
+        ("40 hours.\nSources: https://shop.example/hours?day=mon", ""),
+        ("40 hours.\nSources:\n- <HTTPS://Shop.Example/hours/?day=mon#top>.", ""),
+        ("40 hours.\nSources: [hours](https://shop.example/hours?day=mon), my own sums", ""),
+        ("See https://other.example for more.\nSources: https://shop.example/hours?day=mon", ""),
+        ("40 hours.\nSources: https://shop.example/hours?day=tue", "https://shop.example/hours?day=tue"),
+        ("40 hours.\nSources: https://shop.example/hours?day=mon, https://x.example/a", "https://x.example/a"),
+        ("40 hours.\nSources: https://gone.example/", "https://gone.example/"),
+    ],
+)
+def test_which_sources_may_be_named(text: str, unread: str) -> None:
+    """Pages that were read on the thread, by whatever spelling; a page that could not be read was not."""
+    objection = names_only_what_was_read(answer_about(text, PAGE, ("https://gone.example/", "error")))
+    assert bool(unread) == bool(objection)
+    assert unread in (objection or "")
+
+
+def test_a_page_that_led_to_another_was_read_under_both_addresses(site: Site) -> None:
+    """The model sees the second one in the result, and may name either."""
+    first, second = f"{site.url}/redirect?to=/page", f"{site.url}/page"
+    for named in (first, second):
+        model = ScriptedModel([call("read_url", url=first), f"40 hours.\nSources: {named}"])
+        agent = build_research_agent(model, search=searxng(f"{site.url}/search", private=LOOPBACK), private=LOOPBACK)
+        with open_checkpoints("memory:") as checkpoints:
+            result = SyncRuns(agent, checkpoints).run(QUESTION, thread_id="t")
+        assert ("answered", ()) == (result.stop_reason, result.objections)
+
+
+def test_a_source_that_was_not_read_goes_back(site: Site) -> None:
+    """The model reads which one, reads the page, and may name it then."""
+    address = f"{site.url}/page"
+    answer = f"40 hours.\nSources: {address}"
+    model = ScriptedModel([answer, call("read_url", url=address), answer])
+    agent = build_research_agent(model, search=searxng(f"{site.url}/search", private=LOOPBACK), private=LOOPBACK)
+    with open_checkpoints("memory:") as checkpoints:
+        result = SyncRuns(agent, checkpoints).run(QUESTION, thread_id="t")
+    model.assert_done()
+    assert ("answered", answer) == (result.stop_reason, result.answer)
+    assert ["names_only_what_was_read"] == [objection["by"] for objection in result.objections]
+    assert f"was not read with read_url: {address};" in result.objections[0]["text"]
