@@ -57,7 +57,7 @@ def test_the_model_reads_on_to_the_end(checkpoints: Checkpoints, door: DoorName)
     first, *parts = [message for message in result.messages if isinstance(message, ToolMessage)]
     whole = first.artifact["text"]
     bodies = [text.split("\n", 1)[1].rsplit("\n… ", 1)[0] for text in (one.text for one in (first, *parts))]
-    bodies = [body.removesuffix("\n</untrusted>") for body in bodies]
+    bodies = [body.split("\n</untrusted", 1)[0] for body in bodies]
     assert whole == "".join(bodies)
     assert ", the end" in parts[-1].text
     assert all(part.text.startswith("<untrusted") for part in parts)
@@ -98,7 +98,7 @@ def test_an_id_that_is_none(checkpoints: Checkpoints) -> None:
 
 def read_far(messages: list[AnyMessage]) -> Any:
     """Ask for what lies beyond the end."""
-    found = re.search(r"read_result\(id='(\w+)'", messages[2].text)
+    found = re.search(r"read_result\(id='(\w+)'", "".join(message.text for message in messages))
     assert found
     return call("read_result", id=found[1], offset=99_999)
 
