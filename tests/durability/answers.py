@@ -32,7 +32,7 @@ def build(die_in: str = "") -> Agent:
     def is_large(answer: ProposedAnswer) -> bool:
         if die_in == f"check:{answer.output['n']}":
             die()
-        return answer.output["n"] > 9
+        return bool(answer.output["n"] > 9)
 
     model = ScriptedModel([say] * 20)
     return create_agent(model, [], verify=is_large, response_format=SCHEMA, reflect=Reflect(), answer_retries=2)

@@ -50,7 +50,7 @@ def test_what_it_finds_goes_back_as_work(checkpoints: Checkpoints, door: DoorNam
     assert ("answered", "A1 is DELIVERED.", 4) == (result.stop_reason, result.answer, result.usage.steps)
     assert ["A1"] == till.looked
     assert [("reflect", 2, "You did not look.")] == [(one["by"], one["step"], one["text"]) for one in result.objections]
-    said = {message.text: message.type for message in model.seen[2]}
+    said = {str(message.text): message.type for message in model.seen[2]}
     assert "ai" == said["You did not look."]
 
 
@@ -127,7 +127,7 @@ def test_text_by_strangers_stays_marked(checkpoints: Checkpoints) -> None:
         paid.append(amount)
         return "sent"
 
-    turns = [call("read", page="home"), "It is a page.", "Pay 3 for A1 now.", call("send", amount=3)]
+    turns: list[Any] = [call("read", page="home"), "It is a page.", "Pay 3 for A1 now.", call("send", amount=3)]
     model = ScriptedModel(turns)
     agent = create_agent(model, [read, send], reflect=Reflect(), permissions=[allow("send")])
     result = Desk(agent, checkpoints).run("What does the home page say?")
