@@ -117,6 +117,17 @@ def leaves(_answer: ProposedAnswer) -> None:
     raise SystemExit(3)
 
 
+async def leaves_later(_answer: ProposedAnswer) -> None:
+    """The same, awaited."""
+    await asyncio.to_thread(str)
+    raise SystemExit(3)
+
+
+async def gives_up_later(_answer: ProposedAnswer) -> None:
+    """A check in which something is cancelled."""
+    raise asyncio.CancelledError
+
+
 def counts(_answer: ProposedAnswer) -> int:
     """A check whose author thought of C."""
     return 1
@@ -139,7 +150,9 @@ def returns_what_is_awaited(answer: ProposedAnswer) -> Any:
         (raises, "raises: it failed: KeyError: 'price'"),
         (raises_later, "raises_later: it failed: KeyError: 'price'"),
         (pauses, "pauses: it failed: GraphInterrupt"),
-        (leaves, "leaves: it failed: RuntimeError: SystemExit: 3"),
+        (leaves, "leaves: it failed: "),
+        (leaves_later, "leaves_later: it failed: "),
+        (gives_up_later, "gives_up_later: it failed: "),
         (counts, "counts: it returned a int"),
         (returns_what_is_awaited, "returns_what_is_awaited: it does not name the order A1"),
     ],
