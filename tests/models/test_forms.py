@@ -145,7 +145,7 @@ WRONG: list[tuple[Any, str]] = [
     (Trip(place="Rome", numberOfDays=3), "give a pydantic model, a TypedDict"),
     (RootModel[list[int]], "describes no object"),
     ({"type": "array"}, "describes no object"),
-    ({"type": "objekt"}, "no valid JSON schema"),
+    ({"type": "thing"}, "no valid JSON schema"),
     ({}, "describes no object"),
     (Native(str), "give a pydantic model"),
     (Native(Trip, strict="yes"), "strict is 'yes'"),  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]  # what is tested

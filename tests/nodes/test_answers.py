@@ -324,7 +324,7 @@ def test_another_model_keeps_the_rules(checkpoints: Checkpoints) -> None:
         ({"reflect": 1}, "reflect is 1"),
         ({"answer_retries": None}, "answer_retries is None"),
         ({"verify_seconds": "1"}, "verify_seconds is '1'"),
-        ({"verifi": names_a1}, "no option verifi"),
+        ({"verifyy": names_a1}, "no option verifyy"),
     ],
 )
 def test_a_mistake_fails_when_the_agent_is_built(options: dict[str, Any], match: str) -> None:
