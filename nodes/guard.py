@@ -118,7 +118,8 @@ async def _screen(state: AgentState, port: Port) -> dict[str, Any]:
         call = {**call, "why": asked.error, "by": "the schema"} if asked.error else screen_call(call, state, port.spec)
         call = climb(call, state, port.spec, can_ask=port.place.has_saver)
         if call["verdict"] == Verdict.ASK:
-            call = _with_question(call, Question.APPROVAL, state, port)
+            is_words = port.spec.tools[call["name"]].by_person
+            call = _with_question(call, Question.WORDS if is_words else Question.APPROVAL, state, port)
         call, usage = admit(call, usage, bounds)
         turn.append(call)
     if any(call["verdict"] == Verdict.NOT_RUN for call in turn) and calls_are_used_up(bounds, usage):

@@ -115,13 +115,17 @@ def _branched(call: Call, pause: str, state: AgentState, port: Port) -> Call:
     return _with_approval(branched, state, port)
 
 
+_BEFORE = ("", Question.APPROVAL)
+"""A call that is asked about so has not run; any other was begun, or is itself what it takes of a person's time."""
+
+
 def _recount(
     before: list[Call], turn: list[Call], usage: UsageRecord, limits: Limits | Bounds
 ) -> tuple[list[Call], UsageRecord]:
     """Give back what was counted for calls that will not run after all, and count an edited call under its own tool."""
     counted: list[Call] = []
     for old, new in zip(before, turn, strict=True):
-        is_counted = old["verdict"] in (Verdict.ASK, Verdict.ALLOW) and old["question"] != Question.OUTCOME
+        is_counted = old["verdict"] in (Verdict.ASK, Verdict.ALLOW) and old["question"] in _BEFORE
         is_other = new["verdict"] not in (Verdict.ALLOW, Verdict.ASK) or new["name"] != old["name"]
         call = new
         if is_counted and is_other:
@@ -158,7 +162,7 @@ async def ensure_open(calls: list[Call], state: AgentState, port: Port, ledger: 
 
 async def _record(call: Call, answer: Answer, state: AgentState, port: Port, ledger: Ledger) -> str:
     """Record a raw answer as a decision; return why it could not be taken, or nothing."""
-    decision = parse_answer(answer["value"])
+    decision = parse_answer(answer["value"]) or _plain_words(call, answer["value"])
     if decision is None:
         said = excerpt(repr(answer["value"]), 100)
         return f"{said} is no decision; send {{'type': 'approve' | 'edit' | 'reject' | 'respond', …}}"
@@ -169,6 +173,12 @@ async def _record(call: Call, answer: Answer, state: AgentState, port: Port, led
     decided = await port.ask(ledger, ledger.decide, call["approval"], decision, by, roles)
     has_voted = not decided.accepted and decided.approval.decision is None
     return f"{by} has approved this already; somebody else must, too" if has_voted else ""
+
+
+def _plain_words(call: Call, value: object) -> dict[str, Any] | None:
+    """Read a bare text as the answer to a question of the model; to any other question it is no decision."""
+    is_words = call["question"] == Question.WORDS and isinstance(value, str) and bool(value)
+    return {"type": "respond", "message": storable(str(value))} if is_words else None
 
 
 def _person(answer: Answer) -> Person | None:
@@ -203,7 +213,8 @@ def _judged(call: Call, approval: Approval | None, error: str | None, state: Age
         case type_ if type_ == NOT_HAPPENED:
             return _anew(decided, state, port)
         case type_ if type_ == EXPIRE:
-            return {**decided, "verdict": Verdict.DENY, "why": "not run: nobody approved it in time"}
+            did = "answered" if call["question"] == Question.WORDS else "approved"
+            return {**decided, "verdict": Verdict.DENY, "why": f"not run: nobody {did} it in time"}
         case _:
             return _cancelled(decided, by)
 
@@ -257,6 +268,8 @@ def _rejected(call: Call, reason: str, by: str) -> Call:
     said = f": {reason}" if reason else ""
     if call["question"] == Question.OUTCOME:
         why = f"it did not happen and shall not run, says {by}{said}"
+    elif call["question"] == Question.WORDS:
+        why = f"no answer from {by}{said}"
     else:
         why = f"rejected by {by}{said}"
     return {**call, "verdict": Verdict.DENY, "why": why}

@@ -12,6 +12,7 @@ from loopwright.policy import describe_requirement
 from loopwright.state import Call, Question, Requirement, digest, require_nothing, storable
 
 OUTCOME_DECISIONS = ("respond", "reject")
+WORDS_DECISIONS = ("respond", "reject")
 LEFT_UNKNOWN = "ERROR: it was begun, and nobody knows whether it happened; do not repeat it"
 """What the model reads of a call whose outcome nobody will be asked about any more."""
 WAKE = {"type": "wake"}
@@ -31,6 +32,7 @@ def approval_id(call: Call, *, schema: object, thread_id: str, run_id: str, step
 def question_of(call: Call, run_id: str) -> NewApproval:
     """Return the question about a call, as the ledger keeps it."""
     is_approval = call["question"] == Question.APPROVAL
+    is_before = is_approval or call["question"] == Question.WORDS
     return NewApproval(
         id=call["approval"],
         question=call["question"],
@@ -38,9 +40,9 @@ def question_of(call: Call, run_id: str) -> NewApproval:
         args=call["args"],
         payload=payload_of(call, run_id),
         effect_id=call["effect"],
-        expires_in=call.get("expires_in") if is_approval else None,
-        remind_after=call.get("remind_after") if is_approval else None,
-        needs=needs_of(call) if is_approval else None,
+        expires_in=call.get("expires_in") if is_before else None,
+        remind_after=call.get("remind_after") if is_before else None,
+        needs=needs_of(call) if is_before else None,
         vote=call.get("edited_by", "") if is_approval else "",
     )
 
@@ -49,7 +51,10 @@ def needs_of(call: Call) -> Requirement:
     """Return who may decide about a call; what became of an effect may be told by anybody who knows."""
     if call["question"] == Question.OUTCOME:
         return {**require_nothing(), "decisions": [*OUTCOME_DECISIONS]}
-    return call.get("needs") or require_nothing()
+    needs = call.get("needs") or require_nothing()
+    if call["question"] == Question.WORDS:  # one person's answer, whoever the rules want for it
+        return {**needs, "number": 1, "decisions": [*WORDS_DECISIONS]}
+    return needs
 
 
 def payload_of(call: Call, run_id: str) -> dict[str, Any]:
@@ -72,8 +77,9 @@ def payload_of(call: Call, run_id: str) -> dict[str, Any]:
         "approval_id": call["approval"],
         "run_id": run_id,
     }
-    if call["question"] == Question.APPROVAL:
+    if call["question"] in (Question.APPROVAL, Question.WORDS):
         shown["needs"] = needs
+    if call["question"] == Question.APPROVAL:
         shown["votes"] = call.get("votes", [])
     if taint := call.get("taint"):
         shown["taint"] = taint
@@ -90,10 +96,25 @@ def _describe(call: Call) -> str:
             f"{call['name']} was begun, and nobody knows whether it happened ({call['why']}). Find out, then: respond "
             "with its result if it happened; reject if it did not happen and shall not run."
         )
+    if call["question"] == Question.WORDS:
+        return _describe_words(call)
     thought = f" The model's words: {call['thought']}" if call["thought"] else ""
     who = describe_requirement(needs_of(call))
     decides = f" It takes {who}." if who else ""
     return f"May {call['name']} run with these arguments? ({call['why']}){decides}{thought}{_describe_taint(call)}"
+
+
+def choices_of(call: Call) -> list[str]:
+    """Return the only answers that a question of the model takes; empty where any text will do."""
+    return [str(choice) for choice in call["args"].get("choices") or ()] if call["question"] == Question.WORDS else []
+
+
+def _describe_words(call: Call) -> str:
+    choices = choices_of(call)
+    one_of = f" Answer with one of: {', '.join(choices)}." if choices else ""
+    who = describe_requirement(needs_of(call))
+    answers = f" It takes {who}." if who else ""
+    return f"{call['args'].get('question', '')}{one_of}{answers}"
 
 
 def _describe_taint(call: Call) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from loopwright.policy import Bounds, ProposedCall, passages, refuse_call, refuse_person, screen, tighten
+from loopwright.policy import Bounds, ProposedCall, Screening, passages, refuse_call, refuse_person, screen, tighten
 from loopwright.state import (
     AgentState,
     Call,
@@ -26,7 +26,7 @@ from loopwright.state import (
 from loopwright.tools import UnfitArguments
 
 from .context import observed_in, said_by_user, taint_of, told_before
-from .questions import needs_of
+from .questions import choices_of, needs_of
 from .spec import AgentSpec
 
 
@@ -52,6 +52,13 @@ def screen_call(call: Call, state: AgentState, spec: AgentSpec) -> Call:
     judged: Call = {**checked, "verdict": seen.verdict, "why": seen.why, "by": seen.by}
     if seen.verdict is Verdict.ASK and proposed.taint:
         judged["taint"] = passages(proposed)
+    if contract.by_person and seen.verdict is Verdict.ALLOW:
+        judged = {**judged, "verdict": Verdict.ASK, "why": "it is a question to a person", "by": "the tool"}
+    return _on_terms(judged, seen)
+
+
+def _on_terms(judged: Call, seen: Screening) -> Call:
+    """Return the call with what the rules say of its question: who answers it, and until when."""
     if seen.needs is not None:
         judged["needs"] = seen.needs
     if seen.expires_in is not None:
@@ -164,13 +171,26 @@ def refuse_decision(
         return f"{kind!r} cannot be taken here; take one of: {', '.join(needs['decisions'])}"
     if refused := refuse_person(needs, by, kind):
         return refused
-    if kind == "respond" and not decision.get("message"):
+    if kind == "respond":
+        return _refuse_words(call, str(decision.get("message") or ""))
+    return _refuse_edit(screen_call(edited_call(call, decision), state, spec), by, spec) if kind == "edit" else ""
+
+
+def _refuse_words(call: Call, text: str) -> str:
+    if not text:
         return "'respond' needs a text, which answers in the tool's place"
-    return _refuse_edit(screen_call(edited_call(call, decision), state, spec), by) if kind == "edit" else ""
+    choices = choices_of(call)
+    if not choices or text in choices:
+        return ""
+    return f"{excerpt(text, 100)!r} is none of the choices; answer with one of: {', '.join(choices)}"
 
 
-def _refuse_edit(edited: Call, by: Person | None) -> str:
+def _refuse_edit(edited: Call, by: Person | None, spec: AgentSpec) -> str:
     """Say why an edit cannot be taken: the rules for what it makes of the call are not kept by who edits."""
+    if (contract := spec.tools.get(edited["name"])) is not None and contract.by_person:
+        return (
+            f"an edit cannot make a question of the call: {edited['name']} never runs; respond with an answer instead"
+        )
     if edited["verdict"] in (Verdict.INVALID, Verdict.DENY):
         return f"the edited call cannot run: {excerpt(edited['why'], 400)}"
     if edited["verdict"] != Verdict.ASK:

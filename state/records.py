@@ -53,6 +53,8 @@ class Question(StrEnum):
     """May this call run?"""
     OUTCOME = "outcome_unknown"
     """Did this effect happen?"""
+    WORDS = "question"
+    """What the model wants to know of a person: the answer is the call's result."""
 
 
 class Purpose(StrEnum):

@@ -247,3 +247,34 @@ def test_two_leads_approve(terminal: Terminal) -> None:
     log = terminal.run("log").out
     assert "voted" in log
     assert "by=ana, ben" in log
+
+
+ASKER = '''
+from loopwright import create_agent
+from loopwright.testing import ScriptedModel, call
+from loopwright.tools import ask_human
+
+
+def plan(messages):
+    """Ask for a colour, then repeat it."""
+    asked = call("ask_human", question="Which colour?", choices=["red", "blue"])
+    return messages[-1].text if messages[-1].type == "tool" else asked
+
+
+agent = create_agent(ScriptedModel([plan] * 9), [ask_human])
+'''
+
+
+def test_a_question_of_the_model_is_answered(terminal: Terminal) -> None:
+    """The inbox shows the question and how to answer; what is no choice is refused, and the answer carries it on."""
+    (terminal.folder / "asker.py").write_text(ASKER)
+    waiting = terminal.run("run", "Paint it.", "--agent", "asker:agent", "--json").data
+    id_ = waiting["approvals"][0]["id"]
+    shown = terminal.run("inbox").out
+    assert "asked: Which colour? Answer with one of: red, blue." in shown
+    assert f'loopwright respond {id_[:6]} --by NAME "…"' in shown
+    assert "loopwright approve" not in shown
+    wrong = terminal.run("respond", id_, "green", "--by", "ana")
+    assert (1, True) == (wrong.code, "answer with one of: red, blue" in wrong.err)
+    right = terminal.run("respond", id_, "blue", "--by", "ana", "--json")
+    assert ("succeeded", "blue") == (right.data["run"]["status"], right.data["run"]["answer"])

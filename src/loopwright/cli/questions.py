@@ -27,6 +27,8 @@ def show_question(approval: Approval, ledger: Ledger, screen: Screen, *, is_ours
     if approval.question == Question.OUTCOME:
         why = approval.payload.get("why", "")
         screen.prose(f"It was begun, and nobody knows whether it happened: {why}.", indent=_INDENT)
+    elif approval.question == Question.WORDS:
+        screen.prose(f"asked: {approval.description}", indent=_INDENT)
     else:
         screen.prose(f"why: {approval.payload.get('why', '')}", indent=_INDENT)
         screen.line(fit(f"{_INDENT}rule: {approval.payload.get('rule', '')}", screen.width), dim=True)
@@ -54,7 +56,13 @@ def _show_passage(passage: Passage, screen: Screen) -> None:
 
 def asked(approval: Approval) -> str:
     """Say in a few words what is asked."""
-    return "did this call happen?" if approval.question == Question.OUTCOME else "may this call run?"
+    return _ASKED.get(Question(approval.question), "may this call run?")
+
+
+_ASKED = {
+    Question.OUTCOME: "did this call happen?",
+    Question.WORDS: "what is the answer?",
+}
 
 
 def _in_order(approval: Approval) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from loopwright.errors import NotDone
 
 from .addresses import AddressRefused, Resolve, check_address
+from .asking import ask_human
 from .calculator import NotCalculable, calculate, calculator
 from .contract import Contract, Effect, EffectKind, OnError, UnfitArguments, Verify, check_contract
 from .deadline import Aborted, Late, OutOfTime, acall_within, await_within, call_within
@@ -57,6 +58,7 @@ __all__ = [
     "Verify",
     "acall_within",
     "annotate",
+    "ask_human",
     "await_within",
     "build_read_url",
     "build_reader",

@@ -124,6 +124,8 @@ class Contract:
     verify: Verify | None = None
     hands_over: bool = False
     """Whether a person takes over once it has succeeded: the run then ends `escalated`."""
+    by_person: bool = False
+    """Whether a call is a question to a person, whose answer is its result: it never runs."""
     reports: bool = False
     """Whether its body can tell how far it is: then whoever follows a run listens."""
 
