@@ -91,7 +91,7 @@ def _musts(spec: AgentSpec) -> str:
     musts = [*form, *(check.name for check in spec.answers.checks)]
     if not musts:
         return ""
-    return f" An answer must pass {', '.join(musts)}, with {spec.answers.retries} retries; else it ends 'unverified'."
+    return f" An answer must pass {', '.join(musts)}; retries before the run ends 'unverified': {spec.answers.retries}."
 
 
 def _visible(spec: AgentSpec) -> str:

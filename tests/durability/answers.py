@@ -16,14 +16,20 @@ TASK, THREAD, RUN = "How many?", "t", "run-1"
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 
-def build(die_in: str = "") -> Agent:
-    """Build an agent whose model answers wrongly for ever, and can be killed in a place.
+def build(die_in: str = "", least: int = 9) -> Agent:
+    """Build an agent whose model counts its answers, and which can be killed in a place.
 
     Args:
-        die_in: `model:2` kills the process in the second model call, `check:2` in the check of the second answer.
+        die_in: `model:2` kills the process in the second model call, `check:2` in the check of the second answer,
+            `reflect` while the model looks back.
+        least: The first answer that passes.
     """
 
     def say(messages: list[AnyMessage]) -> Any:
+        if messages[-1].text.startswith("Look back"):
+            if die_in == "reflect":
+                die()
+            return "DONE"
         number = 1 + sum(isinstance(message, AIMessage) for message in messages)
         if die_in == f"model:{number}":
             die()
@@ -32,13 +38,13 @@ def build(die_in: str = "") -> Agent:
     def is_large(answer: ProposedAnswer) -> bool:
         if die_in == f"check:{answer.output['n']}":
             die()
-        return bool(answer.output["n"] > 9)
+        return bool(answer.output["n"] >= least)
 
     model = ScriptedModel([say] * 20)
     return create_agent(model, [], verify=is_large, response_format=SCHEMA, reflect=Reflect(), answer_retries=2)
 
 
-def drive(_channel: Channel, *, folder: str, die_in: str) -> None:
+def drive(_channel: Channel, *, folder: str, die_in: str, least: int = 9) -> None:
     """Carry a run on to its end, or to this process's."""
     with open_checkpoints(f"sqlite:///{Path(folder) / 'runs.db'}") as checkpoints:
-        SyncRuns(build(die_in), checkpoints).run(TASK, thread_id=THREAD, run_id=RUN)
+        SyncRuns(build(die_in, least), checkpoints).run(TASK, thread_id=THREAD, run_id=RUN)

@@ -27,3 +27,14 @@ def test_a_crash_gives_no_retry_back(nursery: Nursery, tmp_path: Path, die_in: s
     assert (3, calls) == (result.usage.steps, result.usage.model_calls)
     assert [1, 2, 3] == [objection["step"] for objection in result.objections]
     check_transcript(result.messages)
+
+
+def test_a_crash_in_a_look_back(nursery: Nursery, tmp_path: Path) -> None:
+    """The call is spent, the answer is not asked for again, and the model looks back once."""
+    child = nursery.start("tests.durability.answers:drive", folder=str(tmp_path), die_in="reflect", least=1)
+    assert KILLED == child.wait()
+    with open_checkpoints(f"sqlite:///{tmp_path / 'runs.db'}", clock=later) as checkpoints:
+        (result,) = SyncRuns(build(least=1), checkpoints).recover()
+    assert (StopReason.ANSWERED, {"n": 1}, ()) == (result.stop_reason, result.output, result.objections)
+    assert (2, 3) == (result.usage.steps, result.usage.model_calls)
+    check_transcript(result.messages)

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from loopwright import Limits, Price, allow, ask, check, create_agent, deny, tool
+from loopwright import Limits, Price, ProposedAnswer, allow, ask, check, create_agent, deny, tool
 from loopwright.testing import ScriptedModel
 from loopwright.tools import Tool
 
@@ -91,6 +91,18 @@ def test_tools_that_a_model_cannot_tell_apart() -> None:
     text = "Returns the weather at the place of order_id. Use it when asked, never to guess a delay."
     report = check(create_agent(ScriptedModel([]), [described("one", text), described("two", text.upper())]))
     assert ("two", "its description is the same as that of one") in [(f.tool, f.problem) for f in report.findings]
+
+
+def test_what_an_answer_must_pass() -> None:
+    """Where nothing is asked of it, nothing is said."""
+
+    def is_short(answer: ProposedAnswer) -> bool:
+        return len(answer.text) < 100
+
+    form = {"title": "Refund", "type": "object"}
+    told = str(check(create_agent(ScriptedModel([]), [good], verify=is_short, response_format=form, answer_retries=1)))
+    assert "An answer must pass the form Refund, is_short; retries before the run ends 'unverified': 1." in told
+    assert "must pass" not in str(check(create_agent(ScriptedModel([]), [good])))
 
 
 def test_rules_that_never_count() -> None:

@@ -238,6 +238,19 @@ def test_a_limit_comes_before_the_retries(checkpoints: Checkpoints, limit: str) 
     assert result.usage.steps <= 2
 
 
+def test_a_check_has_no_more_time_than_the_run(checkpoints: Checkpoints) -> None:
+    """What is left of the run's seconds bounds it too, and then the run is over by that limit."""
+    let_go = threading.Event()
+
+    def hangs(_answer: ProposedAnswer) -> None:
+        let_go.wait(30)
+
+    result, _ = run(checkpoints, ["It is there."], verify=hangs, limits=Limits(max_seconds=0.5))
+    let_go.set()
+    assert ("stopped", StopReason.DEADLINE, "It is there.") == (result.status, result.stop_reason, result.answer)
+    assert ["hangs"] == [objection["by"] for objection in result.objections]
+
+
 def test_last_words_are_not_checked(checkpoints: Checkpoints) -> None:
     """They end a run that gave up, so that nobody takes them for an answer."""
     turns = ["One.", "I found nothing."]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, assert_type
 
 from langchain_core.tools import BaseTool
+from pydantic import BaseModel
+from typing_extensions import TypedDict
 
 from loopwright import (
     Agent,
@@ -16,10 +19,13 @@ from loopwright import (
     Event,
     Limits,
     Loops,
+    Native,
     Person,
     Price,
+    ProposedAnswer,
     ProposedCall,
     Receipt,
+    Reflect,
     Run,
     RunResult,
     Runs,
@@ -44,7 +50,7 @@ from loopwright import (
     respond,
     tool,
 )
-from loopwright.state import Happened, NotHappened, TrailEntry
+from loopwright.state import Happened, NotHappened, Objection, TrailEntry
 
 
 def look_for(effect: Effect, args: Mapping[str, Any]) -> Happened | NotHappened | None:
@@ -116,6 +122,45 @@ def use(agent: Agent) -> None:
         recovered: Sequence[RunResult] = [*runs.recover(), *runs.expire()]
         events: Iterator[Event] = runs.stream("Hi.", thread_id="t")
         print(found, recovered, events)  # noqa: T201 -- so that they are used
+
+
+class AsModel(BaseModel):
+    """A form of answers."""
+
+    order_id: str
+
+
+class AsDict(TypedDict):
+    """Another one."""
+
+    order_id: str
+
+
+@dataclass
+class AsData:
+    """And another."""
+
+    order_id: str
+
+
+def is_known(answer: ProposedAnswer) -> str | None:
+    """A check."""
+    return None if answer.trail else f"nothing was looked up for {answer.task}"
+
+
+async def is_short(answer: ProposedAnswer) -> bool:
+    """An async one."""
+    return len(answer.text) < 100
+
+
+def ask_for_forms() -> None:
+    """All that a final answer can be asked to be."""
+    for form in (AsModel, AsDict, AsData, {"type": "object"}, Native(AsModel, strict=True)):
+        agent = create_agent("demo", [], response_format=form, verify=[is_known, is_short], reflect=Reflect(times=2))
+        with open_checkpoints("memory:") as checkpoints:
+            result = SyncRuns(agent, checkpoints).run("Refund A100.", thread_id="t")
+            assert_type(result.objections, tuple[Objection, ...])
+    create_agent("demo", [], verify=is_known, answer_retries=3, verify_seconds=5)
 
 
 async def use_async(agent: Agent) -> None:

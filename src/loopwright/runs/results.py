@@ -277,5 +277,5 @@ def _sent_back(written: Mapping[str, Any]) -> Objection | None:
     """Return the objection by which the guard has just sent an answer back; None where it did something else."""
     objections: list[Objection] = written.get("run", {}).get("objections") or []
     is_told = any(str(message.id).startswith(NUDGE) for message in written.get("messages") or ())
-    is_new = bool(objections) and objections[-1]["step"] == written["usage"]["steps"]
+    is_new = bool(objections) and objections[-1]["step"] == written.get("usage", {}).get("steps")
     return objections[-1] if is_told and is_new else None
