@@ -140,7 +140,9 @@ def _ticket(task: ActTask) -> tuple[str, int, int]:
 
 
 def _fits(contract: Contract, task: ActTask) -> bool:
-    """Tell whether the tool still takes what was judged: another release may carry the run on."""
+    """Tell whether the tool still is, and takes, what was judged: another release may carry the run on."""
+    if task["call"].get("version", "") != contract.version:
+        return False
     try:
         return contract.canonical_args(task["call"]["args"]) == task["call"]["args"]
     except ValueError:  # pydantic's too

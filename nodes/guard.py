@@ -150,7 +150,7 @@ def _with_question(call: Call, question: Question, state: AgentState, port: Port
     asked: Call = {**call, "question": question, "verdict": Verdict.ASK}
     number = approval_id(
         asked,
-        schema=contract.schema.model_json_schema(),
+        schema=contract.identity,
         thread_id=port.place.thread_id,
         run_id=state["run"]["id"],
         step=state["usage"]["steps"],

@@ -287,7 +287,7 @@ def _anew(call: Call, state: AgentState, port: Port) -> Call:
 def _with_approval(call: Call, state: AgentState, port: Port) -> Call:
     number = approval_id(
         call,
-        schema=port.spec.tools[call["name"]].schema.model_json_schema(),
+        schema=port.spec.tools[call["name"]].identity,
         thread_id=port.place.thread_id,
         run_id=state["run"]["id"],
         step=state["usage"]["steps"],

@@ -23,7 +23,7 @@ from loopwright.state import (
     excerpt,
     storable,
 )
-from loopwright.tools import UnfitArguments
+from loopwright.tools import Contract, UnfitArguments
 
 from .context import observed_in, said_by_user, taint_of, told_before
 from .questions import choices_of, needs_of
@@ -44,7 +44,7 @@ def screen_call(call: Call, state: AgentState, spec: AgentSpec) -> Call:
         return _invalid(call, str(error))
     except Exception as error:  # noqa: BLE001 -- a schema may hold validators of the user's own
         return _invalid(call, f"invalid arguments for {call['name']}: {type(error).__name__}")
-    checked: Call = {**call, "args": args, "changes": not contract.is_read}
+    checked = _checked(call, args, contract)
     if refused := _refused_before(checked, state):
         return {**checked, "verdict": Verdict.DENY, "why": refused, "by": "the earlier decision"}
     proposed = _proposed(checked, contract.effect.value, state, spec)
@@ -66,6 +66,11 @@ def _on_terms(judged: Call, seen: Screening) -> Call:
     if seen.remind_after is not None:
         judged["remind_after"] = seen.remind_after
     return judged
+
+
+def _checked(call: Call, args: dict[str, Any], contract: Contract) -> Call:
+    checked: Call = {**call, "args": args, "changes": not contract.is_read}
+    return {**checked, "version": contract.version} if contract.version else checked
 
 
 def _invalid(call: Call, why: str) -> Call:

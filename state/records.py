@@ -142,6 +142,8 @@ class Call(TypedDict):
     thought: str
     changes: bool
     """Whether running it changes something: all but a `read`."""
+    version: NotRequired[str]
+    """The version of the tool that was judged, where another party describes it. From release 0.2 on."""
     proposed: NotRequired[dict[str, Any]]
     """The arguments the model sent, where a person changed them."""
     approval: str

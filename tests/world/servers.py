@@ -31,7 +31,7 @@ class Server:
             env: Beside the test's own environment.
         """
         self._port = _free_port()
-        self._folder = folder
+        self.folder = folder
         self._command = [sys.executable, "-m", *(part.format(port=self._port) for part in command)]
         self._probe = probe
         self._env = {**os.environ, **env}
@@ -45,13 +45,13 @@ class Server:
     @property
     def output(self) -> str:
         """All that it has printed so far, over all its starts."""
-        return (self._folder / "output").read_text(encoding="utf-8")
+        return (self.folder / "output").read_text(encoding="utf-8")
 
     def start(self) -> None:
         """Start it, and return when it answers."""
-        with (self._folder / "output").open("ab") as output:
+        with (self.folder / "output").open("ab") as output:
             self._process = subprocess.Popen(
-                self._command, cwd=self._folder, env=self._env, stdout=output, stderr=subprocess.STDOUT
+                self._command, cwd=self.folder, env=self._env, stdout=output, stderr=subprocess.STDOUT
             )
         try:
             wait_until(self._is_up)

@@ -128,6 +128,10 @@ class Contract:
     """Whether a call is a question to a person, whose answer is its result: it never runs."""
     reports: bool = False
     """Whether its body can tell how far it is: then whoever follows a run listens."""
+    origin: str = ""
+    """Who describes the tool to the model, where that is another party: `the MCP server 'shop'`."""
+    version: str = ""
+    """A digest of that description: a call that was judged under another one does not run."""
 
     @property
     def is_read(self) -> bool:
@@ -142,6 +146,12 @@ class Contract:
     def serial_key(self, args: Mapping[str, Any]) -> str:
         """Fill the template of what must not run at once; empty when the tool has none."""
         return self.serial.format(**args) if self.serial else ""
+
+    @property
+    def identity(self) -> object:
+        """What an approval names the tool by: its schema; and its version, where another party can change it."""
+        schema = self.schema.model_json_schema()
+        return {"schema": schema, "version": self.version} if self.version else schema
 
     def canonical_args(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Validate arguments and return them as plain data, defaults filled in.

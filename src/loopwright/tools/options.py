@@ -57,10 +57,8 @@ def declare(contract: Contract, options: ToolOptions) -> Contract:
         text = f"tool {contract.name!r}: there is no option {', '.join(unknown)}; the options are: {known}"
         raise ConfigurationError(text, tool=contract.name, option=unknown[0])
     effect = given.pop("effect", None)
-    own = {
-        name: getattr(contract, name)
-        for name in ("name", "description", "schema", "run", "arun", "reports", "by_person")
-    }
+    kept = ("name", "description", "schema", "run", "arun", "reports", "by_person", "origin", "version")
+    own = {name: getattr(contract, name) for name in kept}
     plain = Contract(**own)
     return replace(plain, effect=_effect_kind(contract.name, effect), declared=effect is not None, **given)
 

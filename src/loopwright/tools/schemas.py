@@ -53,6 +53,9 @@ def described(name: str, schema: object) -> type[BaseModel]:
     except wrong_schema.SchemaError as error:
         text = f"tool {name!r}: its arguments are described by no valid JSON schema: {error.message}"
         raise ConfigurationError(text, tool=name) from error
+    if foreign := sorted(_foreign_references(given)):
+        text = f"tool {name!r}: its arguments refer to {foreign[0]!r}, outside of the schema; write it out there"
+        raise ConfigurationError(text, tool=name)
     if given.get("type", "object") != "object":
         raise ConfigurationError(f"tool {name!r}: its arguments are no object; describe named parameters", tool=name)
     properties, required = _properties(given), {str(one) for one in given.get("required", ())}
@@ -70,6 +73,20 @@ def described(name: str, schema: object) -> type[BaseModel]:
         model = create_model(name, __base__=type(name, (DescribedArguments,), {"model_config": config}), **fields)
     model.described = {key: value for key, value in given.items() if key not in ("title", "description")}
     return model
+
+
+def _foreign_references(part: object) -> set[str]:
+    """Find the references that lead out of the schema: whoever wrote it would choose what is fetched from here."""
+    if isinstance(part, list):
+        return {one for item in cast("list[object]", part) for one in _foreign_references(item)}
+    if not isinstance(part, dict):
+        return set()
+    found: set[str] = set()
+    for key, value in cast("dict[str, object]", part).items():
+        if key in ("$ref", "$dynamicRef") and isinstance(value, str) and not value.startswith("#"):
+            found.add(value)
+        found |= _foreign_references(value)
+    return found
 
 
 def _is_reserved(parameter: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any, Literal, Unpack, cast, get_type_hints, overload
 
 from langchain_core.tools import BaseTool, StructuredTool
-from langchain_core.tools.base import get_all_basemodel_annotations
+from langchain_core.tools.base import ArgsSchema, get_all_basemodel_annotations
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from loopwright.errors import ConfigurationError
@@ -18,7 +18,7 @@ from .deadline import call_aside
 from .injection import Hidden, hidden
 from .options import ToolOptions, declare
 from .results import WithArtifact, unpacked
-from .schemas import described
+from .schemas import DescribedArguments, described
 
 ResponseFormat = Literal["content", "content_and_artifact"]
 
@@ -31,6 +31,14 @@ class Tool(BaseTool):
     """
 
     contract: Contract = Field(exclude=True)
+
+    @property
+    def tool_call_schema(self) -> ArgsSchema:
+        """Return what the model is told of the arguments; a JSON schema just as it was given."""
+        schema = self.contract.schema
+        if issubclass(schema, DescribedArguments):
+            return {"title": self.name, "description": self.description, **schema.described}
+        return super().tool_call_schema
 
     def _run(self, **kwargs: Any) -> Any:
         return unpacked(self.contract.run(kwargs, Effect()))
