@@ -19,12 +19,16 @@ class CheckReport:
     answers: tuple[tuple[str, str], ...]
     """The five questions, each with what this agent's set-up says."""
     findings: tuple[Finding, ...]
+    foreign: tuple[tuple[str, str, str], ...] = ()
+    """Tools that another party describes to the model: the name, who it is, and the words."""
 
     def __str__(self) -> str:
         """Return the page."""
         lines = [f"agent {self.name!r}", ""]
         for question, answer in self.answers:
             lines += [question, f"  {answer}"]
+        for tool, origin, words in self.foreign:
+            lines += ["", f"{tool}, in the words of {origin}", *(f"  | {line}" for line in words.splitlines())]
         lines += ["", f"{len(self.findings)} finding(s)"]
         lines += [f"  {found.tool}: {found.problem}; {found.way_out}" for found in self.findings]
         return "\n".join(lines)
@@ -41,7 +45,8 @@ def check(agent: Agent) -> CheckReport:
         ("What does it cost?", _cost(spec)),
     )
     offered = {tool.name: spec.tools[tool.name] for tool in spec.offered}
-    return CheckReport(spec.name, answers, lint(offered, spec.rules))
+    foreign = tuple((one.name, one.origin, one.description) for one in offered.values() if one.origin)
+    return CheckReport(spec.name, answers, lint(offered, spec.rules), foreign)
 
 
 def _steps(spec: AgentSpec) -> str:

@@ -127,7 +127,8 @@ shop.run()
 def test_the_program_of_the_page_runs(tmp_path: Path) -> None:
     """The Python block of docs/mcp.md does what it shows, beside a server of a few lines."""
     (tmp_path / "shop_server.py").write_text(_SERVER, encoding="utf-8")
-    (program,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/mcp.md").read_text(encoding="utf-8"), re.M | re.S)
+    page = (ROOT / "docs/mcp.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     command = [sys.executable, "-W", "error", "-c", program]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ("shop__refund {'order_id': 'A100'}\n", 0) == (done.stdout, done.returncode), done.stderr

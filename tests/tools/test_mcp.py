@@ -19,7 +19,9 @@ from pydantic import SecretStr
 from tests.world.mcp_shop import Opened, Shop, serve
 from tests.world.servers import Server, wait_until
 
+from loopwright import check, create_agent
 from loopwright.errors import ConfigurationError, NotDone, ToolError, UnknownTool
+from loopwright.testing import ScriptedModel
 from loopwright.tools import Effect, EffectKind, OutOfTime, await_within, to_output
 from loopwright.tools.mcp import McpServer, aopen_mcp, open_mcp, session
 
@@ -49,6 +51,12 @@ def test_each_tool_is_one_of_ours(opened: Opened) -> None:
         "fails": EffectKind.WRITE,
     } == kinds
     assert [True] * len(opened.tools) == [one.contract.untrusted for one in opened.tools]
+
+
+def test_check_shows_what_the_server_says(opened: Opened) -> None:
+    """Its words stand there as its own, line by line, so that none can pass for a line of the report."""
+    report = str(check(create_agent(ScriptedModel(["done"]), [opened["refund"]])))
+    assert "shop__refund, in the words of the MCP server 'shop'\n  | Pay the money of an order back.\n" in report
 
 
 def test_calls_from_threads_and_loops_reach_one_server(opened: Opened) -> None:
