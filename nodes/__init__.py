@@ -8,7 +8,7 @@ from .guard import Moment, guard, moment_of
 from .ledgers import Ledgers
 from .observe import observe
 from .port import BRANCH_KEY, HEARD_KEY, PROGRESS, REQUESTER_KEY, RUN_ID_KEY, Node, run_through
-from .questions import WAKE, parse_answer, payload_of
+from .questions import WAKE, parse_answer, payload_of, respond_with
 from .reason import reason
 from .screening import normal_decision, refuse_decision
 from .spec import AgentSpec
@@ -35,5 +35,6 @@ __all__ = [
     "reason",
     "refuse_decision",
     "reopen",
+    "respond_with",
     "run_through",
 ]

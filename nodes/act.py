@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any, NotRequired
 
 from langchain_core.tools import ToolException
-from langgraph.errors import GraphBubbleUp
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from typing_extensions import TypedDict
 
 from loopwright.checkpoints import Claim, ClaimRequest, ClaimStatus, EffectRow, EffectStatus, Ledger
 from loopwright.crash import CrashPoint, reached
 from loopwright.policy import seconds_left
-from loopwright.state import Call, Happened, NotHappened, Outcome, Result, UsageRecord, upgrade, upgrade_call
+from loopwright.state import Call, Happened, NotHappened, Outcome, Question, Result, UsageRecord, upgrade, upgrade_call
 from loopwright.tools import (
     Contract,
     Effect,
@@ -30,6 +30,7 @@ from loopwright.tools import (
 )
 
 from .claims import claim_of, claim_on_branch, is_of_branch, place_of_call
+from .pausing import Asked, asked_by
 from .port import FOREVER, Port
 from .serial import NotItsTurn, alone
 from .trying import run_tool
@@ -70,6 +71,8 @@ class _Came:
     effect: str = ""
     output: Output | None = None
     """What the tool returned; None where it was not this call that brought it."""
+    asked: Asked | None = None
+    """What the tool wants to know of a person, where it has paused for that."""
 
 
 def branch_of(task: ActTask) -> str:
@@ -93,12 +96,25 @@ async def act(task: ActTask, port: Port) -> dict[str, Any]:
         result["effect"] = came.effect
     if tries:
         result["tries"] = tries
-    if came.outcome is Outcome.ERROR and contract is not None and contract.on_error == "stop":
-        result["stops"] = True
+    if came.outcome is Outcome.ERROR and contract is not None:
+        result = _with_consequence(result, contract)
+    if came.asked is not None:
+        result["asks"], result["asked"] = Question.PAUSE, came.asked.value
     if came.output is not None:
         result = _with_parts(result, came.output)
     update: dict[str, Any] = dict(came.output.update) if came.output is not None else {}
     return update | {"results": [result]}
+
+
+def _with_consequence(result: Result, contract: Contract) -> Result:
+    """Add what a failure of the tool means for the run."""
+    match contract.on_error:
+        case "observe":
+            return result
+        case "ask":
+            return {**result, "asks": Question.FAILURE}
+        case "stop":
+            return {**result, "stops": True}
 
 
 def _failed(came: _Came, contract: Contract, tries: list[str]) -> _Came:
@@ -179,12 +195,20 @@ async def _read(contract: Contract, task: ActTask, tries: list[str], port: Port)
     )
     try:
         seconds = _seconds(contract, task, port)
-        output = await run_tool(contract, task["call"]["args"], effect, seconds=seconds, tries=tries, port=port)
+        output = await run_tool(contract, task["call"], effect, seconds=seconds, tries=tries, port=port)
         return _answered(output)
+    except GraphInterrupt as pause:
+        return _paused(pause)
     except GraphBubbleUp:
         raise
     except Exception as error:  # noqa: BLE001 -- whatever a tool raises, the model reads it
         return _Came(Outcome.ERROR, _error(safe_str(error)))
+
+
+def _paused(pause: GraphInterrupt) -> _Came:
+    """Return what a tool asks that has paused by LangGraph's `interrupt`: the guard puts it to a person."""
+    asked = asked_by(pause)
+    return _Came(Outcome.NOT_RUN, asked.text, asked=asked)
 
 
 def _answered(output: Output) -> _Came:
@@ -276,13 +300,16 @@ async def _run(row: EffectRow, work: _Work) -> _Came:
         with ledger.heart.keep(lambda: ledger.effects.renew(row)):
             output = await run_tool(
                 work.contract,
-                work.args,
+                work.task["call"],
                 _handle(row, work),
                 seconds=_seconds(work.contract, work.task, port),
                 tries=work.tries,
                 port=port,
                 late=_settler(row, work),
             )
+    except GraphInterrupt as pause:
+        await port.ask(ledger, ledger.effects.release, row)
+        return _paused(pause)
     except GraphBubbleUp:
         await port.ask(ledger, ledger.effects.release, row)
         raise

@@ -42,7 +42,7 @@ from .branches import enter, is_entered, named
 from .judging import ask_anew, judge
 from .ladder import climb
 from .port import Port
-from .questions import LEFT_UNKNOWN, approval_id, payload_of, question_of
+from .questions import LEFT_UNKNOWN, approval_id, failed, payload_of, question_of
 from .screening import admit, screen_call
 from .spec import AgentSpec
 
@@ -62,7 +62,7 @@ class Moment(StrEnum):
     ASK = "ask"
     JUDGE = "judge"
     OPEN = "open"
-    """Ask about an outcome that is unknown."""
+    """Ask about an outcome that is unknown, or how a call is to go on that was begun."""
     CONCLUDE = "conclude"
     """The model proposed no calls."""
     STOP = "stop"
@@ -75,7 +75,7 @@ def moment_of(state: AgentState) -> Moment:
     decision = state.get("decision")
     if decision:
         return Moment.SCREEN if decision["kind"] == "call_tools" else Moment.CONCLUDE
-    if any(call["verdict"] == Verdict.UNKNOWN for call in turn):
+    if any(call["verdict"] in (Verdict.UNKNOWN, Verdict.HELD) for call in turn):
         return Moment.OPEN
     if any(call["verdict"] == Verdict.ASK for call in turn):
         return Moment.JUDGE if state.get("answers") else Moment.ASK
@@ -188,19 +188,37 @@ def _ask(state: AgentState, port: Port) -> dict[str, Any]:
 
 
 async def _open_outcomes(state: AgentState, port: Port) -> dict[str, Any]:
-    """Ask about each effect of the turn of which nobody knows whether it happened."""
+    """Ask about each effect of which nobody knows whether it happened, and about each call that is held."""
     if not port.place.has_saver:
-        return _timed(_left_unknown(state), state, port)
-    turn = [
-        _with_question(call, Question.OUTCOME, state, port) if call["verdict"] == Verdict.UNKNOWN else call
-        for call in state["turn"]
-    ]
+        return _timed(_left_open(state), state, port)
+    turn = [_opened(call, state, port) for call in state["turn"]]
     turn = await _open_questions(turn, state, port)
     return _timed({"turn": turn}, state, port)
 
 
+def _opened(call: Call, state: AgentState, port: Port) -> Call:
+    if call["verdict"] not in (Verdict.UNKNOWN, Verdict.HELD):
+        return call
+    if call["name"] not in port.spec.tools:
+        return {**call, "verdict": Verdict.NOT_RUN, "why": "not run to its end: the tool is gone"}
+    question = Question.OUTCOME if call["verdict"] == Verdict.UNKNOWN else Question(call["question"])
+    return _with_question({**call, "error": ""}, question, state, port)
+
+
+def _left_open(state: AgentState) -> dict[str, Any]:
+    """Without anybody to ask, tell the model not to repeat what is unknown, and end the run."""
+    state = {**state, "turn": [_left_held(call) if call["verdict"] == Verdict.HELD else call for call in state["turn"]]}
+    if any(call["verdict"] == Verdict.UNKNOWN for call in state["turn"]):
+        return _left_unknown(state)
+    return {"turn": state["turn"], "run": {**state["run"], "stop": StopReason.DENIED}}
+
+
+def _left_held(call: Call) -> Call:
+    is_failure = call["question"] == Question.FAILURE
+    return failed(call) if is_failure else {**call, "verdict": Verdict.DENY, "why": _NOBODY, "by": "default"}
+
+
 def _left_unknown(state: AgentState) -> dict[str, Any]:
-    """Without anybody to ask, tell the model not to repeat the call, and end the run."""
     turn = [
         {**call, "verdict": Verdict.NOT_RUN, "result": instant_result(call["id"], Outcome.UNKNOWN, LEFT_UNKNOWN)}
         if call["verdict"] == Verdict.UNKNOWN

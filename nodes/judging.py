@@ -30,7 +30,7 @@ from loopwright.state import (
 )
 
 from .port import Port
-from .questions import LEFT_UNKNOWN, WAKE, approval_id, needs_of, parse_answer, question_of
+from .questions import LEFT_UNKNOWN, WAKE, approval_id, failed, needs_of, question_of, read_answer
 from .screening import admit, call_digest, edited_call, refuse_decision, screen_call
 
 
@@ -162,7 +162,7 @@ async def ensure_open(calls: list[Call], state: AgentState, port: Port, ledger: 
 
 async def _record(call: Call, answer: Answer, state: AgentState, port: Port, ledger: Ledger) -> str:
     """Record a raw answer as a decision; return why it could not be taken, or nothing."""
-    decision = parse_answer(answer["value"]) or _plain_words(call, answer["value"])
+    decision = read_answer(call, answer["value"])
     if decision is None:
         said = excerpt(repr(answer["value"]), 100)
         return f"{said} is no decision; send {{'type': 'approve' | 'edit' | 'reject' | 'respond', …}}"
@@ -173,12 +173,6 @@ async def _record(call: Call, answer: Answer, state: AgentState, port: Port, led
     decided = await port.ask(ledger, ledger.decide, call["approval"], decision, by, roles)
     has_voted = not decided.accepted and decided.approval.decision is None
     return f"{by} has approved this already; somebody else must, too" if has_voted else ""
-
-
-def _plain_words(call: Call, value: object) -> dict[str, Any] | None:
-    """Read a bare text as the answer to a question of the model; to any other question it is no decision."""
-    is_words = call["question"] == Question.WORDS and isinstance(value, str) and bool(value)
-    return {"type": "respond", "message": storable(str(value))} if is_words else None
 
 
 def _person(answer: Answer) -> Person | None:
@@ -207,7 +201,7 @@ def _judged(call: Call, approval: Approval | None, error: str | None, state: Age
         case "edit":
             return _edited(decided, decision, by, state, port)
         case "respond":
-            return _answered(decided, str(decision["message"]), by)
+            return _answered(decided, decision, by)
         case "reject":
             return _rejected(decided, str(decision.get("message", "")), by)
         case type_ if type_ == NOT_HAPPENED:
@@ -228,12 +222,21 @@ def _still_open(call: Call, approval: Approval | None, error: str | None) -> Cal
 def _approved(call: Call, by: str, state: AgentState, port: Port) -> Call:
     """Let the call run, if the question still names this very one: the tool, its schema and the arguments."""
     if call["name"] in port.spec.tools and _with_approval(call, state, port)["approval"] == call["approval"]:
-        return {**call, "verdict": Verdict.ALLOW, "why": f"approved by {by}"}
+        allowed: Call = {**call, "verdict": Verdict.ALLOW, "why": f"approved by {by}"}
+        return _once_more(allowed, by) if call["question"] == Question.FAILURE else allowed
     return {
         **call,
         "verdict": Verdict.NOT_RUN,
         "why": "not run: the tool is gone, or has changed since it was asked about",
     }
+
+
+def _once_more(call: Call, by: str) -> Call:
+    """Let a call run again that has failed, under a new claim."""
+    fresh: Call = {**call, "attempt": call["attempt"] + 1, "question": "", "why": f"tried once more, says {by}"}
+    fresh.pop("held", None)
+    fresh.pop("resumes", None)
+    return fresh
 
 
 def _edited(call: Call, decision: Mapping[str, Any], by: str, state: AgentState, port: Port) -> Call:
@@ -251,13 +254,19 @@ def _edited(call: Call, decision: Mapping[str, Any], by: str, state: AgentState,
     return edited
 
 
-def _answered(call: Call, text: str, by: str) -> Call:
+def _answered(call: Call, decision: Mapping[str, Any], by: str) -> Call:
+    text = str(decision["message"])
+    if call["question"] == Question.PAUSE:
+        answers = [*call.get("resumes", ()), decision.get("value", text)]
+        return {**call, "verdict": Verdict.ALLOW, "why": f"answered by {by}", "resumes": answers, "error": ""}
     outcome = Outcome.DONE if call["question"] == Question.OUTCOME else Outcome.ANSWERED
     result = instant_result(call["id"], outcome, text)
     return {**call, "verdict": Verdict.ANSWERED, "why": f"answered by {by}", "result": result}
 
 
 def _cancelled(call: Call, by: str) -> Call:
+    if call["question"] == Question.FAILURE:
+        return failed(call)
     cancelled: Call = {**call, "verdict": Verdict.NOT_RUN, "why": f"not run: cancelled by {by}"}
     if call["question"] == Question.OUTCOME:
         return {**cancelled, "result": instant_result(call["id"], Outcome.UNKNOWN, LEFT_UNKNOWN)}
@@ -266,6 +275,8 @@ def _cancelled(call: Call, by: str) -> Call:
 
 def _rejected(call: Call, reason: str, by: str) -> Call:
     said = f": {reason}" if reason else ""
+    if call["question"] == Question.FAILURE:
+        return failed({**call, "why": f"it failed, and {by} lets it stand{said}"}, f" ({by}{said})" if reason else "")
     if call["question"] == Question.OUTCOME:
         why = f"it did not happen and shall not run, says {by}{said}"
     elif call["question"] == Question.WORDS:

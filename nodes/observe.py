@@ -17,6 +17,7 @@ from loopwright.state import (
     Call,
     CallTools,
     Outcome,
+    Question,
     Result,
     RunRecord,
     RunStatus,
@@ -43,11 +44,12 @@ from .claims import claim_of, claim_on_branch
 from .context import Fence, is_users, source_of, unrecorded
 from .ladder import LOOP_GUARD, LOOP_NOTES
 from .port import Port
-from .questions import LEFT_UNKNOWN
+from .questions import LEFT_UNKNOWN, failed
 from .screening import call_digest
 
 TASK_CHARACTERS = 200
 SUPERSEDED = "not run: superseded by a newer message"
+HALFWAY = "not run to its end: superseded by a newer message"
 CANCELLED = "not run to its end: cancelled, and then superseded by a newer message"
 
 _OUTCOMES = {
@@ -57,9 +59,10 @@ _OUTCOMES = {
     Verdict.ASK: Outcome.NOT_RUN,
     Verdict.ALLOW: Outcome.NOT_RUN,
     Verdict.UNKNOWN: Outcome.UNKNOWN,
+    Verdict.HELD: Outcome.NOT_RUN,
 }
 
-_OPEN = (Verdict.ALLOW, Verdict.ASK, Verdict.UNKNOWN)
+_OPEN = (Verdict.ALLOW, Verdict.ASK, Verdict.UNKNOWN, Verdict.HELD)
 """Calls with these verdicts would have gone on, had no newer message come in between."""
 _NEVER_BEGUN = (Outcome.INVALID, Outcome.DENIED, Outcome.REJECTED, Outcome.NOT_RUN)
 """Their tool messages are marked `executed: False`, so that nobody counts them as calls of the tool."""
@@ -238,8 +241,11 @@ def _closed(call: Call, row: EffectRow | None) -> Call:
         return call
     if row is None:
         # A call that only reads leaves no row: it may have been begun, and cancelled.
-        why = CANCELLED if call["verdict"] == Verdict.ALLOW and not call["changes"] else SUPERSEDED
-        return {**call, "why": why} if call["verdict"] in _OPEN else call
+        if call["verdict"] not in _OPEN:
+            return call
+        if call["question"] == Question.FAILURE and "held" in call:
+            return failed(call)
+        return {**call, "why": _left(call)}
     if row.status == EffectStatus.DONE:
         return {**call, "result": instant_result(call["id"], Outcome.DONE, str(row.result))}
     if row.status == EffectStatus.FAILED:
@@ -247,12 +253,18 @@ def _closed(call: Call, row: EffectRow | None) -> Call:
     return {**call, "result": instant_result(call["id"], Outcome.UNKNOWN, LEFT_UNKNOWN)}
 
 
+def _left(call: Call) -> str:
+    if call["verdict"] == Verdict.ALLOW and not call["changes"]:
+        return CANCELLED
+    return HALFWAY if call["question"] == Question.PAUSE else SUPERSEDED
+
+
 def _bring_in(state: AgentState, port: Port) -> dict[str, Any]:
     """Put each result behind its call; a turn with an unknown outcome stays on the table until somebody knows."""
     results = {result["call_id"]: result for result in state.get("results") or ()}
     turn = [_with_result(call, results.get(call["id"])) for call in state["turn"]]
     usage = add_seconds(state["usage"], port.elapsed() + max((r["seconds"] for r in results.values()), default=0.0))
-    if any(call["verdict"] == Verdict.UNKNOWN for call in turn):
+    if any(call["verdict"] in (Verdict.UNKNOWN, Verdict.HELD) for call in turn):
         return {"turn": turn, "usage": usage}
     seen = [_seen(call, port) for call in turn]
     window, loops = next_window(state["thread"]["window"], seen, port.spec.loops)
@@ -283,6 +295,9 @@ def _with_result(call: Call, result: Result | None) -> Call:
         return call
     if result["outcome"] == Outcome.UNKNOWN:
         return {**call, "verdict": Verdict.UNKNOWN, "why": result["text"], "effect": result.get("effect", "")}
+    if question := result.get("asks"):
+        why = excerpt(result["text"], 500)
+        return {**call, "verdict": Verdict.HELD, "why": why, "question": question, "held": result}
     return {**call, "result": result}
 
 

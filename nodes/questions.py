@@ -9,10 +9,26 @@ from pydantic_core import to_jsonable_python
 
 from loopwright.checkpoints import NewApproval
 from loopwright.policy import describe_requirement
-from loopwright.state import Call, Question, Requirement, digest, require_nothing, storable
+from loopwright.state import (
+    Call,
+    Question,
+    Requirement,
+    Result,
+    Verdict,
+    digest,
+    require_nothing,
+    storable,
+    storable_data,
+)
+from loopwright.tools import to_text
 
 OUTCOME_DECISIONS = ("respond", "reject")
-WORDS_DECISIONS = ("respond", "reject")
+_DECISIONS: dict[str, tuple[str, ...]] = {
+    Question.WORDS: ("respond", "reject"),
+    Question.PAUSE: ("respond", "reject"),
+    Question.FAILURE: ("approve", "respond", "reject"),
+}
+"""What can be decided where one person answers, whoever the rules want for it."""
 LEFT_UNKNOWN = "ERROR: it was begun, and nobody knows whether it happened; do not repeat it"
 """What the model reads of a call whose outcome nobody will be asked about any more."""
 WAKE = {"type": "wake"}
@@ -26,6 +42,8 @@ def approval_id(call: Call, *, schema: object, thread_id: str, run_id: str, step
     place = [thread_id, run_id, step, call["ordinal"], call["attempt"], call["branch"], call["question"]]
     if revision := call.get("revision", 0):
         place.append(revision)
+    if answered := call.get("resumes"):
+        place += ["answered", len(answered)]
     return digest(call["name"], schema, call["args"], place, call["effect"])
 
 
@@ -42,7 +60,7 @@ def question_of(call: Call, run_id: str) -> NewApproval:
         effect_id=call["effect"],
         expires_in=call.get("expires_in") if is_before else None,
         remind_after=call.get("remind_after") if is_before else None,
-        needs=needs_of(call) if is_before else None,
+        needs=needs_of(call) if call["question"] != Question.OUTCOME else None,
         vote=call.get("edited_by", "") if is_approval else "",
     )
 
@@ -52,9 +70,8 @@ def needs_of(call: Call) -> Requirement:
     if call["question"] == Question.OUTCOME:
         return {**require_nothing(), "decisions": [*OUTCOME_DECISIONS]}
     needs = call.get("needs") or require_nothing()
-    if call["question"] == Question.WORDS:  # one person's answer, whoever the rules want for it
-        return {**needs, "number": 1, "decisions": [*WORDS_DECISIONS]}
-    return needs
+    decisions = _DECISIONS.get(call["question"])
+    return needs if decisions is None else {**needs, "number": 1, "decisions": [*decisions]}
 
 
 def payload_of(call: Call, run_id: str) -> dict[str, Any]:
@@ -77,8 +94,10 @@ def payload_of(call: Call, run_id: str) -> dict[str, Any]:
         "approval_id": call["approval"],
         "run_id": run_id,
     }
-    if call["question"] in (Question.APPROVAL, Question.WORDS):
+    if call["question"] != Question.OUTCOME:
         shown["needs"] = needs
+    if call["question"] == Question.PAUSE:
+        shown["value"] = call["held"].get("asked") if "held" in call else None
     if call["question"] == Question.APPROVAL:
         shown["votes"] = call.get("votes", [])
     if taint := call.get("taint"):
@@ -96,8 +115,8 @@ def _describe(call: Call) -> str:
             f"{call['name']} was begun, and nobody knows whether it happened ({call['why']}). Find out, then: respond "
             "with its result if it happened; reject if it did not happen and shall not run."
         )
-    if call["question"] == Question.WORDS:
-        return _describe_words(call)
+    if call["question"] in _DECISIONS:
+        return _describe_asked(call)
     thought = f" The model's words: {call['thought']}" if call["thought"] else ""
     who = describe_requirement(needs_of(call))
     decides = f" It takes {who}." if who else ""
@@ -109,12 +128,27 @@ def choices_of(call: Call) -> list[str]:
     return [str(choice) for choice in call["args"].get("choices") or ()] if call["question"] == Question.WORDS else []
 
 
-def _describe_words(call: Call) -> str:
+def _describe_asked(call: Call) -> str:
     choices = choices_of(call)
+    told = {
+        Question.WORDS: str(call["args"].get("question", "")),
+        Question.PAUSE: f"{call['name']} asks: {call['why']}",
+        Question.FAILURE: f"{call['name']} failed ({call['why']}). Approve to try once more, respond with what the "
+        "model shall read in its place, or reject to let the failure stand.",
+    }[Question(call["question"])]
     one_of = f" Answer with one of: {', '.join(choices)}." if choices else ""
     who = describe_requirement(needs_of(call))
     answers = f" It takes {who}." if who else ""
-    return f"{call['args'].get('question', '')}{one_of}{answers}"
+    return f"{told}{one_of}{answers}"
+
+
+def failed(call: Call, said: str = "") -> Call:
+    """Return a call whose failure stands: it is what the model reads, with what a person said of it."""
+    if "held" not in call:  # from a state that was changed by hand
+        return {**call, "verdict": Verdict.NOT_RUN, "why": "not run: what was known of it is lost"}
+    held = {key: value for key, value in call["held"].items() if key not in ("asks", "asked")}
+    result = cast("Result", {**held, "text": call["held"]["text"] + said})
+    return {**call, "verdict": Verdict.ALLOW, "result": result}
 
 
 def _describe_taint(call: Call) -> str:
@@ -150,6 +184,25 @@ def parse_answer(answer: object) -> dict[str, Any] | None:
             return _parse_text(one, kind)
         case _:
             return None
+
+
+def read_answer(call: Call, answer: object) -> dict[str, Any] | None:
+    """Read an answer that came without `Runs`, for one question.
+
+    A bare text answers the model; anything that is no decision answers a tool, as with LangGraph's `interrupt`.
+    """
+    parsed = parse_answer(answer)
+    if parsed is not None:
+        return parsed
+    if call["question"] == Question.WORDS and isinstance(answer, str) and answer:
+        return {"type": "respond", "message": storable(answer)}
+    return respond_with(answer) if call["question"] == Question.PAUSE else None
+
+
+def respond_with(value: object) -> dict[str, Any]:
+    """Return the decision that answers a tool with any plain value."""
+    plain = storable_data(to_jsonable_python(value, fallback=repr, inf_nan_mode="strings"))
+    return {"type": "respond", "message": to_text(plain), "value": plain}
 
 
 def _parse_edit(given: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from loopwright.state import excerpt
+from loopwright.state import Call, excerpt
 from loopwright.tools import Contract, Effect, Late, Output, safe_str, to_output
 
+from .pausing import answered
 from .port import Port
 
 
 async def run_tool(
     contract: Contract,
-    args: dict[str, Any],
+    call: Call,
     effect: Effect,
     *,
     seconds: float,
@@ -24,7 +23,7 @@ async def run_tool(
 
     Args:
         contract: The tool's.
-        args: Canonical.
+        call: With canonical arguments, and what people answered when the tool asked.
         effect: The same for each try: so is the idempotency key.
         seconds: For all tries together.
         tries: Gets a line for each try that failed and was followed by another.
@@ -38,7 +37,8 @@ async def run_tool(
     while True:
         left = until - port.elapsed() if tries else seconds
         try:
-            value = await port.tool(contract, args, effect, left, late)
+            with answered(call.get("resumes", ())):
+                value = await port.tool(contract, call["args"], effect, left, late)
         except Exception as error:
             wait = _wait(contract, error, len(tries) + 1, port)
             if wait is None or wait >= until - port.elapsed():

@@ -27,6 +27,8 @@ class Verdict(StrEnum):
     """A person answered in the tool's place."""
     UNKNOWN = "unknown"
     """It was begun, and nobody knows whether its effect happened."""
+    HELD = "held"
+    """It stopped halfway, or failed, and a person is asked how it goes on."""
 
 
 class Outcome(StrEnum):
@@ -55,6 +57,10 @@ class Question(StrEnum):
     """Did this effect happen?"""
     WORDS = "question"
     """What the model wants to know of a person: the answer is the call's result."""
+    PAUSE = "tool_interrupt"
+    """What a tool wants to know in the midst of its work, by LangGraph's `interrupt`."""
+    FAILURE = "tool_failed"
+    """It failed: once more?"""
 
 
 class Purpose(StrEnum):
@@ -82,6 +88,10 @@ class Result(TypedDict):
     """How each try failed that was followed by another."""
     stops: NotRequired[bool]
     """Whether the failure ends the run."""
+    asks: NotRequired[str]
+    """The `Question` that it raises: the call stays on the table until a person has answered."""
+    asked: NotRequired[Any]
+    """What the tool wants to know, where it asks."""
     artifact: NotRequired[Any]
     """What the tool returned for programs: plain data."""
     effect: NotRequired[str]
@@ -168,6 +178,10 @@ class Call(TypedDict):
     """The id of the effect whose outcome is unknown."""
     result: NotRequired[Result]
     """What came back, while a sibling still waits."""
+    held: NotRequired[Result]
+    """What it had come to when a person was asked how it goes on."""
+    resumes: NotRequired[list[Any]]
+    """What people answered when the tool asked, in order: it is called again with these."""
     loop: NotRequired[str]
     """The kind of loop that the model is told about with the result."""
     taint: NotRequired[list[Passage]]

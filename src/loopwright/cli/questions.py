@@ -27,8 +27,10 @@ def show_question(approval: Approval, ledger: Ledger, screen: Screen, *, is_ours
     if approval.question == Question.OUTCOME:
         why = approval.payload.get("why", "")
         screen.prose(f"It was begun, and nobody knows whether it happened: {why}.", indent=_INDENT)
-    elif approval.question == Question.WORDS:
+    elif approval.question in (Question.WORDS, Question.PAUSE):
         screen.prose(f"asked: {approval.description}", indent=_INDENT)
+    elif approval.question == Question.FAILURE:
+        screen.prose(approval.description, indent=_INDENT)
     else:
         screen.prose(f"why: {approval.payload.get('why', '')}", indent=_INDENT)
         screen.line(fit(f"{_INDENT}rule: {approval.payload.get('rule', '')}", screen.width), dim=True)
@@ -62,6 +64,8 @@ def asked(approval: Approval) -> str:
 _ASKED = {
     Question.OUTCOME: "did this call happen?",
     Question.WORDS: "what is the answer?",
+    Question.PAUSE: "what is the answer?",
+    Question.FAILURE: "it failed: once more?",
 }
 
 

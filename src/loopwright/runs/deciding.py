@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 from loopwright.checkpoints import Approval, EffectRow, EffectStatus
 from loopwright.errors import InvalidDecision
-from loopwright.nodes import normal_decision, parse_answer, refuse_decision
+from loopwright.nodes import normal_decision, parse_answer, refuse_decision, respond_with
 from loopwright.state import (
     CANCEL,
     AgentState,
@@ -14,6 +15,7 @@ from loopwright.state import (
     Happened,
     NotHappened,
     PersonDecision,
+    Question,
     excerpt,
     new_call,
     person_of,
@@ -59,11 +61,20 @@ def _kept_call(approval: Approval) -> Call:
 def _plain(approval_id: str, call: Call, decision: object) -> dict[str, Any]:
     if isinstance(decision, PersonDecision):
         return normal_decision(call, decision)
-    parsed = parse_answer(decision)
+    parsed = parse_answer(decision) or _structured(call, decision)
     if parsed is None:
         text = f"approval {approval_id}: {excerpt(repr(decision))} is no decision; give {SHAPES}"
         raise InvalidDecision(text, approval_id=approval_id)
     return parsed
+
+
+def _structured(call: Call, decision: object) -> dict[str, Any] | None:
+    """Read the answer to a tool that wants more than a text: `{"type": "respond", "message": …}`."""
+    if call["question"] != Question.PAUSE or not isinstance(decision, Mapping):
+        return None
+    given = cast("Mapping[str, object]", decision)
+    is_answer = given.get("type") == "respond" and given.get("message") is not None
+    return respond_with(given["message"]) if is_answer else None
 
 
 async def resolve(driver: Driver, effect_id: str, outcome: object, by: object) -> Receipt:

@@ -67,7 +67,7 @@ Verify = Callable[[Effect, Mapping[str, Any]], Happened | NotHappened | None]
 """A hook that finds out whether an effect happened; None when it cannot tell."""
 
 
-OnError = Literal["observe", "stop"]
+OnError = Literal["observe", "ask", "stop"]
 """What a failure of the tool means for the run."""
 
 _LARGEST = 2**63

@@ -28,7 +28,8 @@ class ToolOptions(TypedDict, total=False):
     default, the second after 1 s. `Retry(tries=1)` for none but the first."""
     on_error: OnError
     """What a failure means: `observe`, the default, makes it an observation, by which the model can correct itself;
-    `stop` ends the run as `failed` once the turn's other results are in."""
+    `ask` lets a person decide: once more, an answer in its place, or the failure stands; `stop` ends the run as
+    `failed` once the turn's other results are in."""
     fallback: str
     """The name of another tool of the agent, which the model is pointed to when this one has failed."""
     serial: str
