@@ -15,7 +15,8 @@ from .store import Batch, Seal, Stored
 
 def squashed(thread_id: str, newest: CheckpointTuple, history: Mapping[str, DeltaChannelHistory], seal: Seal) -> Batch:
     """Return the checkpoint with its delta channels stored whole."""
-    values = {name: _DeltaSnapshot(_rebuilt(name, past)) for name, past in history.items()}
+    known = newest.checkpoint["channel_versions"]  # a value without a version would be lost, or be taken for a mark
+    values = {name: _DeltaSnapshot(_rebuilt(name, past)) for name, past in history.items() if name in known}
     merged = {**newest.checkpoint["channel_values"], **values}
     checkpoint = cast("Checkpoint", {**newest.checkpoint, "channel_values": merged})
     kept = {name: value for name, value in newest.metadata.items() if name != "counters_since_delta_snapshot"}

@@ -357,18 +357,23 @@ def click_together(studio: Studio, chat: Chat, answer: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("decided", "outcome", "paid"), [(REJECT, "rejected", []), (APPROVE, "done", [TOTAL])], ids=["rejected", "approved"]
+    ("decided", "answered", "outcome", "paid"),
+    [(REJECT, REJECT, "rejected", []), (APPROVE, APPROVE, "done", [TOTAL]), (APPROVE, REJECT, "rejected", [TOTAL])],
+    ids=["rejected", "approved", "approved, then rejected"],
 )
-def test_going_back_to_the_question_changes_nothing(
-    client: SyncLangGraphClient, studio: Studio, *, decided: Any, outcome: str, paid: list[int]
+def test_going_back_to_the_question_asks_anew(
+    client: SyncLangGraphClient, studio: Studio, *, decided: Any, answered: Any, outcome: str, paid: list[int]
 ) -> None:
-    """Studio can resume from an earlier checkpoint; the ledger keeps the decision and the effect that were."""
+    """Studio can resume from an earlier checkpoint: what was decided counts there, and the effect is done once."""
     code = studio.new_order()
     chat = refund(client, code)
     asked = client.threads.get_state(chat.id)["checkpoint"]
     chat.resume(decided)
+    before = studio.paid(code)
     again = chat.resume(APPROVE, checkpoint=asked)
-    assert ([outcome], paid) == (outcomes(again), studio.paid(code))
+    assert ([], before) == (outcomes(again), studio.paid(code))
+    assert "decided on another branch" in chat.question["value"]["error"]
+    assert ([outcome], paid) == (outcomes(chat.resume({chat.question["id"]: answered})), studio.paid(code))
 
 
 def test_a_new_message_takes_the_place_of_what_was_asked(client: SyncLangGraphClient, studio: Studio) -> None:
