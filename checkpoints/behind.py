@@ -16,8 +16,8 @@ from loopwright.state import DELTA_CHANNELS
 from .barriers import is_barrier
 from .store import TaskWrites
 
-Key = tuple[str, str]
-"""Thread id and namespace."""
+Key = tuple[str, str, object]
+"""Thread id, namespace, and the call of the agent that drives it: two callers of one thread share nothing."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class Behind:
     def __init__(self) -> None:
         """Begin with nothing known."""
         self.lock = threading.RLock()
+        self.is_lost = False
+        """Whether it ends here: another call has carried the thread on, or somebody deleted it."""
         self.anchor: str | None = None
         self.newest: Skipped | None = None
         self.versions: dict[str, Any] = {}

@@ -77,9 +77,11 @@ class Checkpoints:
 
     def close(self) -> None:
         """Store what waits, and close the database; closing twice is fine."""
-        self.ledger.close()
-        self.saver.flush_all()
-        self._database.close()
+        try:
+            self.ledger.close()
+            self.saver.flush_all()
+        finally:
+            self._database.close()
 
     def __enter__(self) -> Self:
         """Use it in a block."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -34,8 +35,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 RING_KEY = "__loopwright_ring"
-"""In `configurable`: these are a ring's checkpoints, whose barriers are known, and the thread id is checked. LangGraph
-keeps it out of metadata."""
+"""In `configurable`: these are a ring's checkpoints, whose barriers are known, and the thread id is checked. Its value
+tells one call of the agent from any other. LangGraph keeps it out of metadata."""
 
 
 class Saver(BaseCheckpointSaver[Any]):
@@ -90,11 +91,12 @@ class Saver(BaseCheckpointSaver[Any]):
             raise ClockBehind(explain_behind(key[0]), thread_id=key[0])
         if (key, str(parent)) in self._lost:
             self._lost.discard((key, str(parent)))  # who tries again reads what the other one wrote
-            self._lines.pop(key, None)
+            self._lose(key)
             raise ThreadMoved.of(key[0])
         if self._is_behind(new.config):
             line = self._line(key)
             with line.lock:
+                _check_line(key, line)
                 line.advance(parent, new, versions)
                 if line.must_store():
                     self._store_line(key, line)
@@ -108,8 +110,9 @@ class Saver(BaseCheckpointSaver[Any]):
         self, key: Key, parent_id: str | None, new: Skipped, versions: ChannelVersions, writes: Sequence[TaskWrites]
     ) -> None:
         metadata = self._seal.seal_metadata(metadata_of(new, parent_id), key[0], Stored(new.checkpoint, parent_id))
-        batch = Batch(*key, parent_id, new.checkpoint, metadata, dict(versions), tuple(writes))
-        with self._seal.at(key[0]):
+        thread_id, namespace, _ = key
+        batch = Batch(thread_id, namespace, parent_id, new.checkpoint, metadata, dict(versions), tuple(writes))
+        with self._seal.at(thread_id):
             self._store.store(batch)
 
     def _line(self, key: Key) -> Behind:
@@ -146,39 +149,52 @@ class Saver(BaseCheckpointSaver[Any]):
             self._lost.add((key, str(place_of(config)["checkpoint_id"])))
 
     def _store_line(self, key: Key, line: Behind) -> None:
+        _check_line(key, line)
         if line.newest is None:
             return
         try:
             self._store_batch(key, line.anchor, line.newest, line.versions, line.writes)
         except ThreadMoved:
-            self._lines.pop(key, None)
+            line.is_lost = True
             raise
         line.stored()
         reached(CrashPoint.AFTER_CHECKPOINT)
 
-    def flush(self, thread_id: str) -> None:
-        """Store what stands in memory of a thread: at a run's exit, however it comes about.
+    def flush(self, config: RunnableConfig) -> None:
+        """Store what stands in memory of a call of the agent: at its exit, however it comes about.
 
         Raises:
             ThreadMoved: If another worker has carried the thread on.
         """
-        self._store_lines(thread_id)
-        self._forget(thread_id)
+        thread_id, call = str(place_of(config).get("thread_id") or ""), place_of(config).get(RING_KEY)
+        self._flush([key for key in self._lines if key[0] == thread_id and key[2] == call])
 
-    def _store_lines(self, thread_id: str) -> None:
-        for key, line in [*self._lines.items()]:
-            if key[0] == thread_id:
-                with line.lock:
-                    self._store_line(key, line)
+    def _flush(self, keys: Sequence[Key]) -> None:
+        try:
+            for key in keys:
+                self._store_if_there(key)
+        finally:  # what could not be stored is as after a crash: the thread stands as of its last save
+            for key in keys:
+                self._lines.pop(key, None)
+
+    def _store_if_there(self, key: Key) -> None:
+        if line := self._lines.get(key):
+            with line.lock:
+                self._store_line(key, line)
+
+    def _lose(self, key: Key) -> None:
+        if line := self._lines.get(key):
+            line.is_lost = True
 
     def flush_all(self) -> None:
-        """Store what stands in memory of any thread: at the end of the process."""
-        for thread_id in {key[0] for key in self._lines}:
-            self.flush(thread_id)
+        """Store what stands in memory of any thread, but of one that another worker has: at the end of the process."""
+        for key in [*self._lines]:
+            with suppress(ThreadMoved):
+                self._flush([key])
 
-    async def aflush(self, thread_id: str) -> None:
+    async def aflush(self, config: RunnableConfig) -> None:
         """Do what `flush` does."""
-        await self._hop(self.flush, thread_id)
+        await self._hop(self.flush, config)
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return a checkpoint; without an id the newest, which may be one that stands in memory and is stored now."""
@@ -205,15 +221,13 @@ class Saver(BaseCheckpointSaver[Any]):
         return found._replace(metadata=cast("CheckpointMetadata", metadata))
 
     def _settle(self, thread_id: str) -> None:
-        """Store what a reader of this process should see; the line goes on, for its run may be under way."""
-        try:
-            self._store_lines(thread_id)
-        except ThreadMoved:  # whoever was faster is who is read
-            self._forget(thread_id)
+        """Store what a reader of this process should see; the lines go on, for their calls may be under way."""
+        for key in self._lines_of(thread_id):
+            with suppress(ThreadMoved):  # whoever was faster is who is read
+                self._store_if_there(key)
 
-    def _forget(self, thread_id: str) -> None:
-        for key in [key for key in self._lines if key[0] == thread_id]:
-            self._lines.pop(key, None)
+    def _lines_of(self, thread_id: str) -> list[Key]:
+        return [key for key in [*self._lines] if key[0] == thread_id]
 
     def list(
         self,
@@ -249,7 +263,8 @@ class Saver(BaseCheckpointSaver[Any]):
     def delete_thread(self, thread_id: str) -> None:
         """Delete a thread's checkpoints; the ledger keeps its runs, effects and log."""
         thread_id = check_thread_id(thread_id)
-        self._forget(thread_id)
+        for key in self._lines_of(thread_id):
+            self._lose(key)
         self._store.delete_thread(thread_id)
 
     def get_delta_channel_history(
@@ -327,7 +342,12 @@ def _checked(config: RunnableConfig) -> RunnableConfig:
 def _key(config: RunnableConfig) -> Key:
     given = place_of(config)
     thread_id = str(given["thread_id"]) if RING_KEY in given else check_thread_id(given.get("thread_id"))
-    return thread_id, str(given.get("checkpoint_ns", ""))
+    return thread_id, str(given.get("checkpoint_ns", "")), given.get(RING_KEY)
+
+
+def _check_line(key: Key, line: Behind) -> None:
+    if line.is_lost:
+        raise ThreadMoved.of(key[0])
 
 
 def _has_signal(writes: Sequence[tuple[str, Any]]) -> bool:

@@ -32,7 +32,7 @@ from loopwright.state import AgentInput, AgentState, Limits
 from loopwright.tools import Caps
 
 from .building import build_spec, change_spec, check_checkpoints
-from .calling import checked_config, checked_resume, is_resume, kept_alive, own_saver, thread_of
+from .calling import checked_config, checked_resume, is_resume, kept_alive, own_saver
 from .routes import Route, Routes
 
 
@@ -92,7 +92,7 @@ class Agent(CompiledStateGraph[AgentState, None, AgentInput, AgentState]):
             with kept_alive(self.ledger, checked):
                 yield from super().stream(input, checked, **_durable(options))
         finally:
-            saver.flush(thread_of(checked))
+            saver.flush(checked)
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # noqa: A002 -- LangGraph's name
         """Do the same, awaited."""
@@ -109,7 +109,7 @@ class Agent(CompiledStateGraph[AgentState, None, AgentInput, AgentState]):
                 async for part in super().astream(input, checked, **_durable(options)):
                     yield part
         finally:
-            await saver.aflush(thread_of(checked))
+            await saver.aflush(checked)
 
 
 def create_agent(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, cast
@@ -41,7 +42,7 @@ def checked_config(limits: Limits, given: RunnableConfig | None, default: Runnab
     configurable = {**config.get("configurable", {})}
     if "thread_id" in configurable:
         configurable["thread_id"] = check_thread_id(configurable["thread_id"])
-        configurable[RING_KEY] = True
+        configurable[RING_KEY] = uuid.uuid4().hex
     if configurable.get("checkpoint_id"):
         configurable[FORK_KEY] = configurable[BRANCH_KEY] = configurable["checkpoint_id"]
     if configurable:
@@ -53,11 +54,6 @@ def own_saver(agent: Agent) -> Saver | None:
     """Return our saver, if that is where the agent stores its checkpoints."""
     saver = cast("object", agent.checkpointer)  # pyright: ignore[reportUnknownMemberType]  # LangGraph's type is open
     return saver if isinstance(saver, Saver) else None
-
-
-def thread_of(config: RunnableConfig) -> str:
-    """Return the thread that a config names; empty for none."""
-    return str(config.get("configurable", {}).get("thread_id") or "")
 
 
 def kept_alive(ledger: Ledger | None, config: RunnableConfig) -> AbstractContextManager[None]:

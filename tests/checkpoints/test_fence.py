@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any, cast
 
@@ -97,6 +99,61 @@ def test_a_task_write_that_came_second_is_not_dropped_in_silence(pair: tuple[Sav
     assert found is not None
     assert [("task-1", "messages", ["mine"])] == found.pending_writes
     assert {id_of(root)} == ids(first)
+
+
+def test_two_calls_of_one_process_share_nothing(checkpoints: Checkpoints) -> None:
+    """What one call keeps in memory is neither dropped nor mixed up when another one of the same thread ends."""
+    saver = checkpoints.saver
+    ours, theirs = {RING_KEY: "ours"}, {RING_KEY: "theirs"}
+    root = put(saver, ROOT, INPUT, **ours)
+    saver.put_writes({"configurable": {**root["configurable"], **ours}}, [("messages", ["mine"])], "task-1")
+    saver.put_writes({"configurable": {**root["configurable"], **theirs}}, [("messages", ["other"])], "task-1")
+    with pytest.raises(ThreadMoved):
+        put(saver, ROOT, INPUT, **theirs)
+    with pytest.raises(ThreadMoved):
+        saver.flush({"configurable": {**ROOT["configurable"], **theirs}})
+    child = put(saver, root, **ours)
+    saver.flush({"configurable": {**ROOT["configurable"], **ours}})
+    history = saver.get_delta_channel_history(config=child, channels=["messages"])
+    assert [["mine"]] == [value for _, _, value in history["messages"]["writes"]]
+
+
+def test_a_call_on_a_deleted_thread_is_told(checkpoints: Checkpoints) -> None:
+    """It stores nothing behind checkpoints that are gone."""
+    saver, ours = checkpoints.saver, {RING_KEY: "ours"}
+    root = put(saver, ROOT, INPUT, **ours)
+    saver.delete_thread("t")
+    with pytest.raises(ThreadMoved):
+        put(saver, root, **ours)
+    assert set() == ids(saver)
+
+
+def test_callers_in_many_threads_of_one_process(kept: Store) -> None:
+    """Of several that begin one conversation at once, who is answered has all that is stored, and nothing is mixed."""
+    config: Any = {"configurable": {"thread_id": "t"}}
+
+    def go(number: int) -> list[Any]:
+        agent = create_agent(planned([call("look_up", code=f"{number}"), f"{number}"]), [look_up], checkpoints=ours)
+        start.wait()
+        try:
+            messages: list[Any] = invoke(agent, f"I am {number}.", config)["messages"]
+        except ThreadMoved:
+            return []
+        return messages
+
+    with open_checkpoints(kept.url) as ours, ThreadPoolExecutor(4) as pool:
+        start = threading.Barrier(4)
+        returned = [messages for messages in pool.map(go, range(4)) if messages]
+    with open_checkpoints(kept.url) as checkpoints:
+        stored = create_agent(planned([]), [look_up], checkpoints=checkpoints).get_state(config).values["messages"]
+    check_transcript(stored)
+    assert stored in returned
+
+
+@tool(effect="read")
+def look_up(code: str) -> str:
+    """Look a code up in the list. Returns what stands there."""
+    return f"seen {code}"
 
 
 def made_at(seconds: float) -> str:
