@@ -54,6 +54,16 @@ on conflict (thread_id, checkpoint_ns, checkpoint_id)
 do update set checkpoint = excluded.checkpoint, metadata = excluded.metadata
 """
 """One statement, and so one round trip and one transaction."""
+_SQUASH = (
+    "update checkpoints set parent_checkpoint_id = null, checkpoint = %s, metadata = %s"
+    " where thread_id = %s and checkpoint_ns = %s and checkpoint_id = %s"
+)
+_DROP_BLOBS = """
+delete from checkpoint_blobs b using unnest(%s::text[], %s::text[]) as seen (channel, version)
+where b.thread_id = %s and b.checkpoint_ns = %s
+    and b.channel = seen.channel and b.version <= seen.version collate "C"
+"""
+"""Newer values are those of checkpoints that were put behind it meanwhile."""
 _WRITTEN = (
     "select 'w' as _kind, checkpoint_id, task_id, idx, channel, type, blob from checkpoint_writes"
     " where thread_id = %s and checkpoint_ns = %s and checkpoint_id = %s and task_id = %s"
@@ -162,21 +172,20 @@ class PostgresStore(PostgresSaver):
         return {**checkpoint, "channel_values": {**inline, **marks}}, blobs
 
     def replace_history(self, head: Batch) -> int:
-        """Keep only this checkpoint."""
+        """Keep this checkpoint and what was put behind it meanwhile."""
         stored, blobs = self._split(cast("dict[str, Any]", head.checkpoint))
         versions = {name: version for name, version in head.versions.items() if name in blobs}
         place = (head.thread_id, head.namespace)
-        others = "where thread_id = %s and checkpoint_ns = %s and checkpoint_id <> %s"
         key = (*place, head.checkpoint["id"])
+        older = "where thread_id = %s and checkpoint_ns = %s and checkpoint_id < %s"
+        seen = {name: str(version) for name, version in head.checkpoint["channel_versions"].items()}
         with self._cursor() as cursor:
-            cursor.execute(f"delete from checkpoints {others}", key)  # noqa: S608 -- fixed
-            deleted = cursor.rowcount
-            cursor.execute(f"delete from checkpoint_writes {others}", key)  # noqa: S608 -- fixed
-            cursor.execute("delete from checkpoint_blobs where thread_id = %s and checkpoint_ns = %s", place)
+            if not cursor.execute(_SQUASH, (Jsonb(stored), Jsonb({**head.metadata}), *key)).rowcount:
+                return 0
+            deleted = cursor.execute(f"delete from checkpoints {older}", key).rowcount  # noqa: S608 -- fixed
+            cursor.execute(f"delete from checkpoint_writes {older}", key)  # noqa: S608 -- fixed
+            cursor.execute(_DROP_BLOBS, ([*seen], [*seen.values()], *place))
             cursor.executemany(self.UPSERT_CHECKPOINT_BLOBS_SQL, self._blobs(*place, blobs, versions))
-            change = "update checkpoints set parent_checkpoint_id = null, checkpoint = %s, metadata = %s"
-            where = "where thread_id = %s and checkpoint_ns = %s and checkpoint_id = %s"
-            cursor.execute(f"{change} {where}", (Jsonb(stored), Jsonb({**head.metadata}), *key))
         return deleted
 
     def add_writes(self, config: RunnableConfig, task: TaskWrites) -> bool:

@@ -19,6 +19,7 @@ from langgraph.checkpoint.base import (
     DeltaChannelHistory,
     get_checkpoint_id,
 )
+from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]  # LangGraph's beta has no public name
 
 from loopwright.crash import CrashPoint, reached
 from loopwright.errors import ClockBehind, StorageCorrupt, ThreadMoved
@@ -275,7 +276,16 @@ class Saver(BaseCheckpointSaver[Any]):
         thread_id = str(place_of(config)["thread_id"])
         self._settle(thread_id)
         with self._seal.at(thread_id):
-            return self._store.get_delta_channel_history(config=config, channels=channels)
+            found = self._store.get_delta_channel_history(config=config, channels=channels)
+            if any(past["writes"] or "seed" in past for past in found.values()):
+                return found
+            # Nothing before it: it is the first, or was read just before `prune` made it need nothing before it.
+            whole = self._store.get_tuple(config)
+        values: Mapping[str, Any] = whole.checkpoint["channel_values"] if whole else {}
+        return {
+            name: {"writes": [], "seed": values[name]} if isinstance(values.get(name), _DeltaSnapshot) else past
+            for name, past in found.items()
+        }
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return a checkpoint, or None."""

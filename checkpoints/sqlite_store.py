@@ -38,6 +38,10 @@ _WRITE = (
     "insert or {} into writes (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value)"
     " values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_SQUASH = (
+    "update checkpoints set parent_checkpoint_id = null, type = ?, checkpoint = ?, metadata = ?"
+    " where thread_id = ? and checkpoint_ns = ? and checkpoint_id = ?"
+)
 _WRITTEN = (
     "select idx, channel, type, value, task_id, checkpoint_id from writes"
     " where thread_id = ? and checkpoint_ns = ? and checkpoint_id = ? and task_id = ?"
@@ -194,16 +198,16 @@ class SqliteStore(SqliteSaver):
         return found.checkpoint["id"] if found else None
 
     def replace_history(self, head: Batch) -> int:
-        """Keep only this checkpoint."""
+        """Keep this checkpoint and what was put behind it meanwhile."""
         kind, blob = self._dump(head.checkpoint)
         text = json.dumps(head.metadata, ensure_ascii=False).encode("utf-8", "ignore")
-        place = (head.thread_id, head.namespace)
-        others = "where thread_id = ? and checkpoint_ns = ? and checkpoint_id <> ?"
+        place = (head.thread_id, head.namespace, head.checkpoint["id"])
+        older = "where thread_id = ? and checkpoint_ns = ? and checkpoint_id < ?"
         with self.cursor() as cursor:
-            cursor.execute(f"delete from checkpoints {others}", (*place, head.checkpoint["id"]))  # noqa: S608 -- fixed
-            deleted = cursor.rowcount
-            cursor.execute(f"delete from writes {others}", (*place, head.checkpoint["id"]))  # noqa: S608 -- fixed
-            cursor.execute(_PUT, (*place, head.checkpoint["id"], None, kind, blob, text))
+            if not cursor.execute(_SQUASH, (kind, blob, text, *place)).rowcount:
+                return 0
+            deleted = cursor.execute(f"delete from checkpoints {older}", place).rowcount  # noqa: S608 -- fixed
+            cursor.execute(f"delete from writes {older}", place)  # noqa: S608 -- fixed
         return deleted
 
     def add_writes(self, config: RunnableConfig, task: TaskWrites) -> bool:

@@ -77,9 +77,10 @@ class Store(Protocol):
         ...
 
     def replace_history(self, head: Batch) -> int:
-        """Keep of a thread's namespace only this checkpoint, which needs no parent; in one transaction.
+        """Drop all before this checkpoint of a thread, which needs no parent then; in one transaction.
 
-        Returns how many checkpoints were deleted.
+        What somebody put behind it meanwhile stays, and a thread that was deleted meanwhile stays deleted. Returns how
+        many checkpoints were deleted.
         """
         ...
 

@@ -53,12 +53,13 @@ order by created_at desc limit :limit;
 
 -- name: unfinished_runs
 -- What a crashed worker may have left: running, without a live lease on its thread; waiting and decided, or expired.
+-- Who decides may have a clock that is behind the worker's: a decision that no pause has taken is found by that.
 select r.* from lw_runs r left join lw_leases l on l.thread_id = r.thread_id and l.until > :now
 where l.thread_id is null and (
     r.status = 'running'
     or (r.status = 'waiting' and (r.cancel_by <> '' or exists (
         select 1 from lw_approvals a where a.run_id = r.id
-        and ((a.status = 'decided' and a.decided_at >= r.updated_at) or (a.status = 'open' and a.expires_at <= :now))))))
+        and ((a.status = 'decided' and (a.used_at = '' or a.decided_at >= r.updated_at)) or (a.status = 'open' and a.expires_at <= :now))))))
 order by r.created_at;
 
 -- name: other_unfinished_runs
@@ -73,7 +74,9 @@ having max(case when status in ('running', 'waiting') then 1 else 0 end) = 0 and
 order by thread_id;
 
 -- name: delete_spend_of_thread
-delete from lw_spend where run_id in (select id from lw_runs where thread_id = :thread_id);
+-- Of its runs that have ended: a new one may have begun meanwhile.
+delete from lw_spend
+where run_id in (select id from lw_runs where thread_id = :thread_id and status not in ('running', 'waiting'));
 
 -- name: take_lease
 insert into lw_leases (thread_id, owner, token, until) values (:thread_id, :owner, 1, :until)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -49,6 +51,42 @@ def test_the_last_state_stays(checkpoints: Checkpoints, clock: ManualClock, agen
     assert log == checkpoints.ledger.log.records()
     assert checkpoints.ledger.log.verify().is_whole
     assert {"done"} == {effect.status for effect in checkpoints.ledger.effects.of_run(second.run_id)}
+
+
+def test_what_goes_on_meanwhile_is_kept(kept: Store) -> None:
+    """A plain invoke on a thread that is being shrunk loses nothing, and reads nothing less than all of it."""
+    told: list[int] = []
+    with open_checkpoints(kept.url) as checkpoints, open_checkpoints(kept.url) as other, ThreadPoolExecutor(1) as pool:
+        is_over = threading.Event()
+
+        def prune() -> int:
+            found = 0
+            while not is_over.is_set():
+                found += other.prune(older_than=0).threads
+            return found
+
+        shrunk = pool.submit(prune)
+        try:
+            for _ in range(12):
+                agent: Any = build_shop(Till(), LOOK, ANSWER, checkpoints=checkpoints)
+                given = {"messages": [("user", "Look.")]}
+                told.append(len(agent.invoke(given, {"configurable": {"thread_id": "t"}})["messages"]))
+        finally:
+            is_over.set()
+        assert shrunk.result() > 0
+    assert [4 * number for number in range(1, 13)] == told
+
+
+def test_a_state_that_was_read_just_before_it_was_shrunk(checkpoints: Checkpoints, agent: Agent) -> None:
+    """Whoever then asks for the messages behind it gets them all."""
+    finish(agent, checkpoints)
+    found = checkpoints.saver.get_tuple({"configurable": {"thread_id": "done", "checkpoint_ns": ""}})
+    assert found is not None
+    before = checkpoints.saver.get_delta_channel_history(config=found.config, channels=["messages"])
+    checkpoints.prune(older_than=-1)
+    after: Any = checkpoints.saver.get_delta_channel_history(config=found.config, channels=["messages"])
+    expected = [message for _, _, written in before["messages"]["writes"] for message in written]
+    assert [message.id for message in expected] == [message.id for message in after["messages"]["seed"].value]
 
 
 def test_it_can_be_carried_on_and_pruned_again(checkpoints: Checkpoints, clock: ManualClock, agent: Agent) -> None:

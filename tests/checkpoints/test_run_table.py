@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.world.stores import Store
 
 from loopwright import Checkpoints, RunStatus, StopReason, open_checkpoints
 from loopwright.checkpoints import NewApproval, RunRow
@@ -112,6 +113,23 @@ def test_what_is_left_to_do(checkpoints: Checkpoints, clock: ManualClock, worker
     assert {"running", "decided", "expired", "cancelled"} == {run.id for run in ledger.runs.unfinished()}
     clock.advance(11)
     assert "leased" in {run.id for run in ledger.runs.unfinished()}
+
+
+def test_a_decision_by_a_clock_that_is_behind(kept: Store) -> None:
+    """Whoever decides may have another clock than the worker: what they decided is found, until it is taken."""
+    with (
+        open_checkpoints(kept.url, clock=ManualClock(100)) as worker,
+        open_checkpoints(kept.url, clock=ManualClock(97)) as person,
+    ):
+        runs = worker.ledger.runs
+        runs.begin("r1", thread_id="t", agent="a", task="Pay.")
+        question = NewApproval("q1", "tool_approval", "pay", {}, {})
+        worker.ledger.ask("r1", "t", [question])
+        assert [] == runs.unfinished()
+        person.ledger.decide("q1", {"type": "approve"}, "ana")
+        assert ["r1"] == [run.id for run in runs.unfinished()]
+        worker.ledger.approvals.use(["q1"], "here")
+        assert [] == runs.unfinished()
 
 
 def test_saying_again_that_it_waits_loses_no_decision(checkpoints: Checkpoints, clock: ManualClock) -> None:
