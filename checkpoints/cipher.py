@@ -137,15 +137,17 @@ class SealedRows:
 
     def seal(self, kind: str, data: bytes, row: str) -> tuple[str, bytes]:
         """Seal a serialized value for its row; the kind says that it is sealed."""
-        return f"{kind}{_SEALED}", self._cipher.seal(data, self._place, row)
+        return f"{kind}{_SEALED}", self._cipher.seal(data, self._place, _typed(row, kind))
 
     def open(self, kind: str, data: bytes, row: str) -> tuple[str, bytes]:
         """Open it again.
 
         Raises:
-            StorageCorrupt: If it was not sealed, changed, or belongs to another thread or row.
+            StorageCorrupt: If it was not sealed, changed, said to be of another kind, or belongs to another thread or
+                row.
         """
-        return kind.removesuffix(_SEALED), self._cipher.open(data if kind.endswith(_SEALED) else b"", self._place, row)
+        was = kind.removesuffix(_SEALED)
+        return was, self._cipher.open(data if kind.endswith(_SEALED) else b"", self._place, _typed(row, was))
 
     def is_clear(self, name: str) -> bool:
         """Tell whether the database can search by this entry of the metadata."""
@@ -172,6 +174,11 @@ class SealedRows:
             text = f"checkpoint {about.checkpoint['id']} of thread {thread_id!r} was changed; it is refused"
             raise StorageCorrupt(text, thread_id=thread_id)
         return {**clear, **hidden}
+
+
+def _typed(row: str, kind: str) -> str:
+    """Name a row with the kind of its value, which stands beside it in the clear."""
+    return f"{row} {kind}"
 
 
 def _proof(clear: Mapping[str, Any], about: Stored) -> str:

@@ -125,6 +125,16 @@ def test_what_stays_readable_cannot_be_changed(sealed: tuple[Store, Checkpoints,
         read_all(checkpoints, agent)
 
 
+@pytest.mark.parametrize("kind", ["null", "bytes", "json"])
+def test_the_kind_of_a_value_cannot_be_changed(sealed: tuple[Store, Checkpoints, Any], kind: str) -> None:
+    """It stands in the clear: as another kind, a message would be read as nothing, or as bytes."""
+    store, checkpoints, agent = sealed
+    table = "checkpoint_writes" if store.kind == "postgres" else "writes"
+    store.execute(f"update {table} set type = '{kind}+sealed' where channel = 'messages'")  # noqa: S608 -- ours
+    with pytest.raises(StorageCorrupt):
+        read_all(checkpoints, agent)
+
+
 TEXTS = [
     ("lw_runs", "task", "lw_runs", "input"),
     ("lw_approvals", "args", "lw_approvals", "payload"),
