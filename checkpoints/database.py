@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from loopwright.errors import VersionUnsupported
+from loopwright.state import storable
 
 SCHEMA_VERSION = 4
 """Of the ledger's tables."""
@@ -62,6 +63,11 @@ class Database(ABC):
     @abstractmethod
     def close(self) -> None:
         """Close the connections; closing twice is fine."""
+
+
+def storable_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values that every database takes: what none can keep of a text is replaced, alike in all of them."""
+    return {name: storable(value) if isinstance(value, str) else value for name, value in values.items()}
 
 
 @cache

@@ -21,7 +21,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from loopwright.errors import StorageError
 
-from .database import Call, Database, Row, load_queries, load_statements, migrate
+from .database import Call, Database, Row, load_queries, load_statements, migrate, storable_values
 
 T = TypeVar("T")
 
@@ -200,11 +200,11 @@ class PostgresDatabase(Database):
 
     def _pipelined(self, calls: Sequence[Call], connection: Connection[DictRow]) -> list[list[Row]]:
         with connection.pipeline():
-            cursors = [connection.execute(self._text(name), values) for name, values in calls]
+            cursors = [connection.execute(self._text(name), storable_values(values)) for name, values in calls]
         return [_rows(cursor) for cursor in cursors]
 
     def _run(self, name: str, values: dict[str, Any]) -> list[Row]:
-        return self.execute(lambda connection: _rows(connection.execute(self._text(name), values)))
+        return self.execute(lambda connection: _rows(connection.execute(self._text(name), storable_values(values))))
 
     def _text(self, name: str) -> LiteralString:
         return cast("LiteralString", self._queries[name])  # type: ignore[redundant-cast]  # pyright wants it

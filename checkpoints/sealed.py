@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from loopwright.state import storable
+
 from .cipher import Cipher
 from .database import Call, Database, Row
 
@@ -50,7 +52,7 @@ class SealedDatabase(Database):
     def _sealed(self, column: str, value: Any, values: Mapping[str, Any]) -> Any:
         if column not in SEALED_COLUMNS or not value:
             return value
-        return self._cipher.seal_text(value, _place(column, values))
+        return self._cipher.seal_text(storable(value), _place(column, values))
 
     def _opened(self, row: Row) -> Row:
         return {

@@ -8,7 +8,14 @@ import ormsgpack
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.serde.jsonplus import EXT_DELTA_SNAPSHOT, EXT_PYDANTIC_V2, JsonPlusSerializer
 from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]  # LangGraph's beta has no public name
+from langgraph.types import Send
 
+from loopwright.state import storable
+
+DEEPEST = 200
+"""Levels of what is looked through for what cannot be stored; a value that holds itself has no end."""
+SMALLEST, LARGEST = -(2**63), 2**64 - 1
+"""Of the integers that msgpack has."""
 _OPTIONS = ormsgpack.OPT_NON_STR_KEYS
 
 
@@ -30,6 +37,48 @@ class Serializer(JsonPlusSerializer):
     is built, and judged, as LangGraph does it.
     """
 
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        """Serialize a value. What cannot be stored in it is replaced, and all else kept: a run does not end by it.
+
+        An integer above 64 bits becomes its digits, half of a surrogate pair U+FFFD, and an object that nobody knows
+        how to write a text that says what it was.
+        """
+        try:
+            return super().dumps_typed(obj)
+        except (TypeError, ValueError):
+            return super().dumps_typed(self._fitting(obj, DEEPEST))
+
+    def _fitting(self, value: Any, levels: int) -> Any:
+        """Return what can be stored of a value, looked through as deep as `levels`."""
+        if type(value) is str:
+            return storable(value)
+        if type(value) is int:
+            return value if SMALLEST <= value <= LARGEST else _digits(value)
+        if levels > 0 and (fitting := self._parts(value, levels - 1)) is not None:
+            return fitting
+        try:
+            super().dumps_typed(value)
+        except (TypeError, ValueError):
+            return f"(a {type(value).__name__} that cannot be stored)"
+        return value
+
+    def _parts(self, value: Any, levels: int) -> Any:
+        """Return the same with what can be stored of each of its parts; None for what has none."""
+        match value:
+            case dict():
+                return {self._fitting(key, levels): self._fitting(item, levels) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]  # of anything
+            case _DeltaSnapshot():  # a tuple, too
+                return _DeltaSnapshot(self._fitting(value.value, levels))
+            case list() | tuple() if type(value) in (list, tuple):  # pyright: ignore[reportUnknownArgumentType]  # of anything
+                return [self._fitting(item, levels) for item in value]  # pyright: ignore[reportUnknownVariableType]  # likewise
+            case BaseMessage():
+                fields = {name: getattr(value, name) for name in type(value).model_fields}
+                return value.model_copy(update=self._fitting(fields, levels))
+            case Send():
+                return Send(value.node, self._fitting(value.arg, levels))
+            case _:
+                return None
+
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
         """Deserialize a value."""
         kind, packed = data
@@ -48,6 +97,13 @@ class Serializer(JsonPlusSerializer):
         elif code == EXT_DELTA_SNAPSHOT:
             return _DeltaSnapshot(ormsgpack.unpackb(packed, ext_hook=self._build, option=_OPTIONS))
         return self._unpack_ext_hook(code, packed)
+
+
+def _digits(number: int) -> str:
+    try:
+        return str(number)
+    except ValueError:  # of more digits than Python writes out
+        return hex(number)
 
 
 def _message(kind: type[BaseMessage], fields: dict[str, Any]) -> BaseMessage:

@@ -12,7 +12,17 @@ from typing import Any
 
 from loopwright.errors import StorageCorrupt, StorageError
 
-from .database import SCHEMA_VERSION, Call, Database, Row, load_queries, load_statements, migrate, refuse_newer
+from .database import (
+    SCHEMA_VERSION,
+    Call,
+    Database,
+    Row,
+    load_queries,
+    load_statements,
+    migrate,
+    refuse_newer,
+    storable_values,
+)
 
 BUSY_SECONDS = 30.0
 """How long a write waits for another process's write before it is an error."""
@@ -141,15 +151,7 @@ class SqliteDatabase(Database):
 
 
 def _execute(target: sqlite3.Connection | sqlite3.Cursor, query: str, values: dict[str, Any]) -> sqlite3.Cursor:
-    """Execute a query. Half a surrogate pair, which no UTF-8 text can hold, is stored as a question mark."""
-    try:
-        return target.execute(query, values)
-    except UnicodeEncodeError:
-        return target.execute(query, {name: _encodable(value) for name, value in values.items()})
-
-
-def _encodable(value: Any) -> Any:
-    return value.encode(errors="replace").decode() if isinstance(value, str) else value
+    return target.execute(query, storable_values(values))
 
 
 def _rows(cursor: sqlite3.Cursor) -> list[Row]:

@@ -17,7 +17,7 @@ from loopwright.errors import ConfigurationError, DuplicateTool, UnknownTool
 from loopwright.models import Price, Pricer, build_form, check_form, estimate_tools, known_price, model_name, open_model
 from loopwright.nodes import AgentSpec
 from loopwright.policy import AnswerRules, Loops, Rule, check_conditions, check_loops, check_rules
-from loopwright.state import Limits
+from loopwright.state import Limits, storable
 from loopwright.tools import READ_RESULT, Caps, Contract, Tool, build_reader, contract_of
 
 LEAST_TO_WRAP_UP = 2
@@ -52,6 +52,7 @@ def build_spec(
         raise ConfigurationError(text)
     _check_text("system_prompt", system_prompt)
     _check_text("name", name)
+    _check_name(name)
     _check_price(price)
     _check_wrap_up(wrap_up, limits)
     offered = [_tool(item) for item in _listed("tools", tools, "tools, such as tools=[lookup_order]")]
@@ -170,6 +171,13 @@ def check_checkpoints(checkpoints: object) -> None:
 def _check_text(option: str, given: object) -> None:
     if not isinstance(given, str):
         raise ConfigurationError(f"{option} is {given!r}; give a text", option=option)
+
+
+def _check_name(name: str) -> None:
+    """Refuse a name that a ledger would keep as another one: runs are found by it."""
+    if name != storable(name):
+        text = f"name is {name!r}; give a text without NUL characters and halves of surrogate pairs"
+        raise ConfigurationError(text, option="name")
 
 
 def _check_price(price: object) -> None:

@@ -16,6 +16,7 @@ from langchain_core.messages import (
 )
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]  # LangGraph's beta has no public name
+from langgraph.types import Send
 
 from loopwright.checkpoints.serializer import Serializer
 from loopwright.testing import call
@@ -79,3 +80,44 @@ def test_two_readers_share_nothing() -> None:
     first.from_elsewhere["x"].append(2)
     first.id = "changed"
     assert second == MESSAGES[4]
+
+
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
+UNSTORABLE: dict[str, tuple[Any, Any]] = {
+    "above 64 bits": (2**64, str(2**64)),
+    "below 64 bits": (-(2**63) - 1, str(-(2**63) - 1)),
+    "more digits than Python writes": (16**9000, hex(16**9000)),
+    "a surrogate": ({"\ud800": "a\ud800"}, {"\ufffd": "a\ufffd"}),
+    "an object": ((object(), 1), ["(a object that cannot be stored)", 1]),
+}
+
+
+def message_in(value: Any) -> HumanMessage:
+    """Return the message that a value holds."""
+    if isinstance(value, HumanMessage):
+        return value
+    if isinstance(value, _DeltaSnapshot):
+        return message_in(value.value)
+    parts: Any = value.arg if isinstance(value, Send) else value
+    return message_in(parts[0] if isinstance(parts, list) else parts["m"])
+
+
+@pytest.mark.parametrize(("value", "kept"), UNSTORABLE.values(), ids=UNSTORABLE)
+def test_what_cannot_be_stored_is_replaced(value: Any, kept: Any) -> None:
+    """In messages, in a snapshot, in a task that is sent, and alone; everything else stays as it is."""
+    serializer = Serializer()
+    message = HumanMessage("Look.", id="m", additional_kwargs={"x": [value, 2**63]}, response_metadata={"y": value})
+    for given in ([message], _DeltaSnapshot([message]), Send("act", {"m": message}), {"one": 1.5, "m": message}):
+        read = serializer.loads_typed(serializer.dumps_typed(given))
+        assert type(given) is type(read)
+        one = message_in(read)
+        assert (one.text, one.id, one.additional_kwargs) == ("Look.", "m", {"x": [kept, 2**63]})
+        assert {"y": kept} == one.response_metadata
+
+
+def test_what_has_no_end_is_replaced() -> None:
+    """A value that holds itself is cut off; nothing raises."""
+    serializer = Serializer()
+    message = HumanMessage("Look.", additional_kwargs={"x": ENDLESS})
+    assert "Look." == serializer.loads_typed(serializer.dumps_typed(message)).text

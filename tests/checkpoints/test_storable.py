@@ -10,6 +10,7 @@ from enum import Enum, StrEnum
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
 from langgraph.types import Command
 from tests.world.doors import DOORS, Desk, DoorName
 from tests.world.plans import planned
@@ -18,17 +19,22 @@ from tests.world.till import Till
 from loopwright import (
     Agent,
     Checkpoints,
+    Effect,
     NotDone,
     RunResult,
+    SyncRuns,
     allow,
+    approve,
     ask,
     create_agent,
     edit,
+    happened,
     reject,
     respond,
     tool,
 )
-from loopwright.errors import InvalidDecision
+from loopwright.errors import ApprovalNotFound, ConfigurationError, EffectNotFound, InvalidDecision, RunNotFound
+from loopwright.graphs import change_agent
 from loopwright.testing import call, check_transcript
 
 MARK = "\ufffd"
@@ -306,3 +312,64 @@ def test_a_write_that_raises_odd_texts(checkpoints: Checkpoints, error: Exceptio
         result = desk.answer(result, respond("it \x00 happened"))
     assert MARK in result.messages[2].text
     same_when_read_again(result, desk)
+
+
+ODD_EXTRAS: dict[str, Any] = {"big": 2**70, "nan": float("nan"), "object": object(), "half": "a\ud83db", "nul": "\x00"}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_what_comes_beside_a_reply_or_a_result(checkpoints: Checkpoints, door: DoorName) -> None:
+    """A paid reply and a settled effect are not lost by metadata or an artifact that cannot be stored."""
+
+    @tool(effect="write", response_format="content_and_artifact")
+    def pay(order: str) -> Any:
+        """Pay money back for an order."""
+        return "paid", {"odd": ODD_EXTRAS[order]}
+
+    for number, (name, odd) in enumerate(ODD_EXTRAS.items()):
+        turns = [
+            call("pay", order=name),
+            AIMessage("Done.", response_metadata={"x": odd}, additional_kwargs={"y": odd}),
+        ]
+        agent = create_agent(planned(turns), [pay], permissions=[allow("pay")])
+        desk = Desk(agent, checkpoints, door)
+        result = desk.run(thread_id=f"t{number}")
+        assert ["Done.", "paid"] == [result.answer, result.messages[-2].text]
+        check_transcript(result.messages)
+
+
+def test_a_key_that_cannot_be_kept(checkpoints: Checkpoints) -> None:
+    """What the model wrote into a tool's own key is marked there; the call runs, once."""
+    paid: list[str] = []
+
+    @tool(effect="write", key="pay:{order}")
+    def pay(order: str, effect: Effect) -> str:
+        """Pay money back for an order."""
+        paid.append(effect.key)
+        return f"paid {order}"
+
+    agent = create_agent(planned([call("pay", order="a\x00b")]), [pay], permissions=[allow("pay")])
+    for number in range(2):
+        runs = SyncRuns(change_agent(agent, model=planned([call("pay", order="a\x00b"), "Done."])), checkpoints)
+        assert "Done." == runs.run("Pay.", thread_id=f"t{number}").answer
+    assert [f"pay:pay:a{MARK}b"] == paid
+
+
+@pytest.mark.parametrize("name", ["a\x00b", "a\ud83db"])
+def test_names_that_cannot_be_kept(checkpoints: Checkpoints, name: str) -> None:
+    """One that is to be kept is refused, and what is looked for by one is not found; alike on every store."""
+    agent = create_agent(planned([]), [])
+    runs = SyncRuns(agent, checkpoints)
+    with pytest.raises(ConfigurationError, match="run_id"):
+        runs.start("Look.", thread_id="t", run_id=name)
+    with pytest.raises(ConfigurationError, match="reference"):
+        SyncRuns(agent, checkpoints, reference=name)
+    with pytest.raises(ConfigurationError, match="name is"):
+        create_agent(planned([]), [], name=name)
+    with pytest.raises(RunNotFound):
+        runs.get(name)
+    with pytest.raises(ApprovalNotFound):
+        runs.decide(name, approve(), by="ana")
+    with pytest.raises(EffectNotFound):
+        runs.resolve(name, happened("x"), by="ana")
+    assert [] == [*runs.list(thread_id=name), *runs.approvals(name)]

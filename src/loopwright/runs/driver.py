@@ -46,7 +46,12 @@ class Driver:
         reference: str,
         on_reminder: Callable[[Approval], object] | None = None,
     ) -> None:
-        """Build the graph from the agent's specification, over these checkpoints."""
+        """Build the graph from the agent's specification, over these checkpoints.
+
+        Raises:
+            ConfigurationError: If the reference is no text, or one that no store can keep.
+        """
+        _check_name("reference", reference)
         self.agent = compile_agent(agent.spec, checkpoints)
         self.ledger = checkpoints.ledger
         self.door = door
@@ -58,6 +63,7 @@ class Driver:
         message = _checked_message(message)
         self._check_requester(requester)
         thread = check_thread_id(thread_id)
+        _check_name("run_id", run_id)
         new_id = run_id or uuid.uuid4().hex
         await self.door.blocking(
             self.ledger.runs.start,
@@ -342,6 +348,17 @@ def _checked_message(message: object) -> str:
     if not isinstance(message, str) or not message.strip():
         raise ConfigurationError("the message is empty; say what the agent is to do")
     return storable(message)
+
+
+def _check_name(option: str, name: object) -> None:
+    """Refuse what would be stored as another name than it is.
+
+    Raises:
+        ConfigurationError: Naming the option.
+    """
+    if not isinstance(name, str) or name != storable(name):
+        text = f"{option} is {name!r}; give a text without NUL characters and halves of surrogate pairs"
+        raise ConfigurationError(text, option=option)
 
 
 def _message_id(row: RunRow) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal, cast, get_args
 from pydantic import BaseModel, InstanceOf, PydanticUserError, ValidationError
 
 from loopwright.errors import ConfigurationError
-from loopwright.state import Happened, NotHappened, is_span
+from loopwright.state import Happened, NotHappened, is_span, storable
 
 from .nested import decode_nested
 from .retrying import Retry
@@ -180,7 +180,7 @@ class Contract:
 
     def effect_key(self, args: Mapping[str, Any]) -> str:
         """Fill the key template; empty when the tool has none."""
-        return f"{self.name}:{self.key.format(**args)}" if self.key else ""
+        return storable(f"{self.name}:{self.key.format(**args)}") if self.key else ""
 
 
 def check_contract(contract: Contract) -> Contract:
