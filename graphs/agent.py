@@ -32,7 +32,7 @@ from loopwright.state import AgentInput, AgentState, Limits
 from loopwright.tools import Caps
 
 from .building import build_spec, change_spec, check_checkpoints
-from .calling import checked_config, checked_resume, is_resume, kept_alive, own_saver
+from .calling import checked_config, checked_resume, is_resume, kept_alive, of_own_call, own_saver
 from .routes import Route, Routes
 
 
@@ -88,6 +88,7 @@ class Agent(CompiledStateGraph[AgentState, None, AgentInput, AgentState]):
         if saver is None:
             yield from super().stream(input, checked, **options)
             return
+        checked = of_own_call(checked)
         try:
             with kept_alive(self.ledger, checked):
                 yield from super().stream(input, checked, **_durable(options))
@@ -104,6 +105,7 @@ class Agent(CompiledStateGraph[AgentState, None, AgentInput, AgentState]):
             async for part in super().astream(input, checked, **options):
                 yield part
             return
+        checked = of_own_call(checked)
         try:
             with kept_alive(self.ledger, checked):
                 async for part in super().astream(input, checked, **_durable(options)):

@@ -42,12 +42,22 @@ def checked_config(limits: Limits, given: RunnableConfig | None, default: Runnab
     configurable = {**config.get("configurable", {})}
     if "thread_id" in configurable:
         configurable["thread_id"] = check_thread_id(configurable["thread_id"])
-        configurable[RING_KEY] = uuid.uuid4().hex
     if configurable.get("checkpoint_id"):
         configurable[FORK_KEY] = configurable[BRANCH_KEY] = configurable["checkpoint_id"]
     if configurable:
         config["configurable"] = configurable
     return config
+
+
+def of_own_call(config: RunnableConfig) -> RunnableConfig:
+    """Return a config that lets our saver keep in memory what this call will flush.
+
+    A graph that is part of another one has its saver: nobody would flush it, so that each super-step is stored.
+    """
+    configurable = config.get("configurable", {})
+    if "thread_id" not in configurable:
+        return config
+    return {**config, "configurable": {**configurable, RING_KEY: uuid.uuid4().hex}}
 
 
 def own_saver(agent: Agent) -> Saver | None:

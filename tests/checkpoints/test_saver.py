@@ -9,9 +9,11 @@ from typing import Any, cast
 
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.graph import START, MessagesState, StateGraph
 from tests.world.plans import planned
 from tests.world.stores import Store
-from tests.world.stories import invoke
+from tests.world.stories import LOOK, build_shop, invoke
+from tests.world.till import Till
 
 from loopwright import Checkpoints, SyncRuns, create_agent, open_checkpoints
 from loopwright.checkpoints import check_thread_id
@@ -116,3 +118,17 @@ def test_no_secret_of_the_configuration_is_stored(kept: Store, keys: tuple[bytes
         agent.update_state(config, {"messages": [("user", "By hand.")]}, as_node="observe")
         assert "for the file" == [*checkpoints.saver.list(config)][-1].metadata.get("note")
         assert [] == [found for found in ("sk-secret", "Bearer", "987654321") if found in kept.text()]
+
+
+def test_an_agent_within_a_graph(checkpoints: Checkpoints) -> None:
+    """It shares the graph's saver, and nobody flushes it when the graph is left: each of its super-steps is stored."""
+    graph: Any = StateGraph(MessagesState)
+    graph.add_node("child", build_shop(Till(), LOOK, LOOK, "Done."))
+    graph.add_edge(START, "child")
+    config: Any = {"configurable": {"thread_id": "t"}}
+    parent = graph.compile(checkpointer=checkpoints.saver)
+    assert "Done." == parent.invoke({"messages": [("user", "Look.")]}, config)["messages"][-1].text
+    listed: Any = checkpoints.saver.list(None)
+    found = [one for one in listed if one.config["configurable"]["checkpoint_ns"]]
+    steps = sorted(one.metadata["step"] for one in found)
+    assert [*range(-1, 12)] == steps
