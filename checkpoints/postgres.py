@@ -128,6 +128,15 @@ class PostgresDatabase(Database):
             yield
 
     @contextmanager
+    def reading(self) -> Generator[None]:
+        """Read within a block what stood there at its first query, whatever others write meanwhile."""
+        if getattr(self._local, "connection", None) is not None:
+            yield
+            return
+        with self._begun("begin isolation level repeatable read read only", is_serial=False):
+            yield
+
+    @contextmanager
     def serial(self) -> Generator[None]:
         """Run a block after all other such blocks: they hold one advisory lock until they commit."""
         if getattr(self._local, "connection", None) is None:

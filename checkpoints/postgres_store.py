@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from random import getrandbits
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import WRITES_IDX_MAP
+from langgraph.checkpoint.base import WRITES_IDX_MAP, DeltaChannelHistory
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]  # LangGraph's beta has no public name
@@ -148,6 +148,13 @@ class PostgresStore(PostgresSaver):
             if isinstance(error.__cause__ or error, UniqueViolation):
                 raise ThreadMoved.of(batch.thread_id) from error
             raise
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """Return what delta channels are built from, as it stood in one moment."""
+        with self._database.reading():
+            return super().get_delta_channel_history(config=config, channels=channels)
 
     def _rows(self, thread_id: str, namespace: str, checkpoint_id: str, task: TaskWrites) -> list[Any]:
         return self._dump_writes(thread_id, namespace, checkpoint_id, task.task_id, task.task_path, task.writes)

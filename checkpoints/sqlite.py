@@ -117,6 +117,19 @@ class SqliteDatabase(Database):
                 cursor.close()
 
     @contextmanager
+    def reading(self) -> Generator[None]:
+        """Read within a block what stood there when it began, whatever other processes write meanwhile."""
+        with translated(self.path), self.lock:
+            if self._depth:
+                yield
+                return
+            self.connection.execute("begin")
+            try:
+                yield
+            finally:
+                self.connection.rollback()
+
+    @contextmanager
     def transaction(self) -> Generator[None]:
         """Run a block atomically."""
         with translated(self.path), self.cursor(transaction=True):

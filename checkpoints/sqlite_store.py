@@ -183,7 +183,8 @@ class SqliteStore(SqliteSaver):
         chain, given = Chain(channels), place_of(config)
         newest = get_checkpoint_id(config) or self._newest_id(config)
         place = (str(given["thread_id"]), str(given.get("checkpoint_ns", "")))
-        with self.cursor(transaction=False) as cursor, self.cursor(transaction=False) as other:
+        reading = self.cursor(transaction=False)
+        with self._database.reading(), reading as cursor, self.cursor(transaction=False) as other:
             for checkpoint_id, counters in cursor.execute(_ANCESTORS, (*place, newest)):
                 if chain.is_over or not chain.enter(checkpoint_id):
                     break
