@@ -88,7 +88,8 @@ class Saver(BaseCheckpointSaver[Any]):
 
     def _put(self, new: Skipped, versions: ChannelVersions) -> RunnableConfig:
         key, parent, checkpoint_id = _key(new.config), place_of(new.config).get("checkpoint_id"), new.checkpoint["id"]
-        if parent and checkpoint_id <= parent and RING_KEY in place_of(new.config):
+        is_ours = RING_KEY in place_of(new.config) or new.metadata.get("source") == "update"
+        if is_ours and parent and checkpoint_id <= parent:
             raise ClockBehind(explain_behind(key[0]), thread_id=key[0])
         if (key, str(parent)) in self._lost:
             self._lost.discard((key, str(parent)))  # who tries again reads what the other one wrote

@@ -170,6 +170,8 @@ def test_a_clock_that_runs_behind_is_refused(checkpoints: Checkpoints) -> None:
     root = saver.put(ROOT, ahead, INPUT, {})
     with pytest.raises(ClockBehind, match="NTP"):
         put(saver, root, **{RING_KEY: True})
+    with pytest.raises(ClockBehind):
+        put(saver, root, {**LOOP, "source": "update"})
     assert {ahead["id"]} == ids(saver)
 
 
