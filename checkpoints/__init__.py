@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from .approvals import ALL, Approval, Approvals, Decided, NewApproval
+from .budgets import Budgets, Drawn
 from .effects import Claim, ClaimRequest, ClaimStatus, EffectRow, Effects, EffectStatus
 from .ledger import LEASE_SECONDS, Clock, Ledger
 from .log import LogRecord, LogReport
 from .metadata import FORK_KEY
 from .opening import Checkpoints, OpeningOptions, aopen_checkpoints, open_checkpoints
 from .pruning import PruneReport
-from .run_table import PLAIN_INVOKE, Begun, Lease, RunRow
+from .rates import Rates
+from .run_table import PLAIN_INVOKE, Begun, Lease, RunRow, extensions_of, labels_of
 from .saver import RING_KEY, Saver
-from .spend import Attempt, Opened
+from .spend import Attempt, GiveBack, Opened
 from .threads import check_thread_id
 
 __all__ = [
@@ -24,15 +26,18 @@ __all__ = [
     "Approvals",
     "Attempt",
     "Begun",
+    "Budgets",
     "Checkpoints",
     "Claim",
     "ClaimRequest",
     "ClaimStatus",
     "Clock",
     "Decided",
+    "Drawn",
     "EffectRow",
     "EffectStatus",
     "Effects",
+    "GiveBack",
     "Lease",
     "Ledger",
     "LogRecord",
@@ -41,9 +46,12 @@ __all__ = [
     "Opened",
     "OpeningOptions",
     "PruneReport",
+    "Rates",
     "RunRow",
     "Saver",
     "aopen_checkpoints",
     "check_thread_id",
+    "extensions_of",
+    "labels_of",
     "open_checkpoints",
 ]

@@ -11,11 +11,13 @@ from typing import Any
 from loopwright.state import NOT_HAPPENED, Happened, NotHappened, Question, RunStatus, StopReason
 
 from .approvals import Approvals, Decided, NewApproval
+from .budgets import Budgets
 from .database import Database
 from .effects import EffectRow, Effects, EffectStatus
 from .heart import Heart
 from .lines import Lines
 from .log import Log
+from .rates import Rates
 from .run_table import Leases, Presence, RunRow, RunTable
 from .spend import Spend
 
@@ -53,7 +55,9 @@ class Ledger:
         self.leases = Leases(database, clock, self.owner, lease_seconds)
         self.approvals = Approvals(database, self.log, clock)
         self.effects = Effects(database, self.log, clock, self.owner, lease_seconds)
-        self.spend = Spend(database, clock)
+        self.budgets = Budgets(database, clock)
+        self.rates = Rates(database, clock)
+        self.spend = Spend(database, clock, self.budgets)
 
     @property
     def is_memory(self) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from loopwright.state import RunStatus
 
@@ -45,6 +47,10 @@ class RunRow:
     updated_at: float
     requester: str = ""
     """For whom it runs; empty when nobody said."""
+    labels: str = ""
+    """JSON; empty for none."""
+    added: str = ""
+    """JSON: what was added to its limits, one entry each time; empty for nothing."""
 
     @property
     def is_final(self) -> bool:
@@ -66,13 +72,32 @@ class RunTable:
         self._log = log
         self._clock = clock
 
-    def start(self, run_id: str, *, thread_id: str, agent: str, message: str, task: str, requester: str = "") -> None:
+    def start(
+        self,
+        run_id: str,
+        *,
+        thread_id: str,
+        agent: str,
+        message: str,
+        task: str,
+        requester: str = "",
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
         """Note that a run was asked for; a second time changes nothing."""
         values = {"thread_id": thread_id, "agent": agent, "task": task, "requester": requester}
-        self._database.write("start_run", id=run_id, input=message, now=self._clock(), **values)
+        kept = dump_labels(labels)
+        self._database.write("start_run", id=run_id, input=message, labels=kept, now=self._clock(), **values)
 
     def begin(
-        self, run_id: str, *, thread_id: str, agent: str, task: str, requester: str = "", begun: Begun | None = None
+        self,
+        run_id: str,
+        *,
+        thread_id: str,
+        agent: str,
+        task: str,
+        requester: str = "",
+        labels: Mapping[str, str] | None = None,
+        begun: Begun | None = None,
     ) -> None:
         """Note that the ring has taken the task in, and end what the thread left unfinished before it."""
         noted = {"message": begun.message, "binding": begun.binding} if begun else {}
@@ -80,7 +105,7 @@ class RunTable:
             for row in self.others(run_id, thread_id):
                 self.set_status(row.id, RunStatus.CANCELLED, reason="cancelled")
             values = {"thread_id": thread_id, "agent": agent, "task": task, "requester": requester}
-            self._database.write("begin_run", id=run_id, now=self._clock(), **values)
+            self._database.write("begin_run", id=run_id, labels=dump_labels(labels), now=self._clock(), **values)
             self._log.append("began", thread_id=thread_id, run_id=run_id, task=task, **noted)
 
     def set_status(self, run_id: str, status: RunStatus, *, reason: str = "", cost_nano: int = 0) -> None:
@@ -127,6 +152,20 @@ class RunTable:
                 self._log.append("cancelled", thread_id=row.thread_id, run_id=run_id, by=by)
         return won
 
+    def extend(self, row: RunRow, extension: Mapping[str, Any]) -> bool:
+        """Let a stopped run go on with more; False when it is no longer as `row` says.
+
+        Args:
+            row: As it was read.
+            extension: What is added, as plain data, with `by`.
+        """
+        added = json.dumps([*extensions_of(row), extension])
+        with self._database.serial():
+            won = self._database.write("extend_run", id=row.id, added=added, before=row.added, now=self._clock())
+            if won:
+                self._log.append("extended", thread_id=row.thread_id, run_id=row.id, **extension)
+        return bool(won)
+
     def find(self, run_id: str) -> RunRow | None:
         """Return a run, or None."""
         rows = self._database.query("find_run", id=run_id)
@@ -153,6 +192,21 @@ class RunTable:
     def matching(self, prefix: str) -> Sequence[str]:
         """Return up to three run ids that begin so."""
         return [row["id"] for row in self._database.query("find_runs_by_prefix", prefix=prefix)]
+
+
+def dump_labels(labels: Mapping[str, str] | None) -> str:
+    """Return labels as they are stored: the same text for the same labels."""
+    return json.dumps(labels, sort_keys=True) if labels else ""
+
+
+def labels_of(row: RunRow) -> dict[str, str]:
+    """Return a run's labels."""
+    return dict(json.loads(row.labels)) if row.labels else {}
+
+
+def extensions_of(row: RunRow) -> list[dict[str, Any]]:
+    """Return what was added to a run's limits, oldest first."""
+    return list(json.loads(row.added)) if row.added else []
 
 
 def _run(row: Row) -> RunRow:

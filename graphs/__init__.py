@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .agent import DEFAULT_NAME, Agent, build_ring, change_agent, compile_agent, create_agent
+from .calling import room_for_steps
 from .checking import CheckReport, check
 from .linting import Finding
 
@@ -16,4 +17,5 @@ __all__ = [
     "check",
     "compile_agent",
     "create_agent",
+    "room_for_steps",
 ]

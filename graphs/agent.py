@@ -28,11 +28,19 @@ from loopwright.checkpoints import Checkpoints, Ledger, Saver
 from loopwright.models import Native, Price
 from loopwright.nodes import AgentSpec, Ledgers, Node, act, guard, observe, reason, reopen
 from loopwright.policy import Check, Loops, Reflect, Rule, build_answer_rules
-from loopwright.state import AgentInput, AgentState, Limits
+from loopwright.state import AgentInput, AgentState, Budget, Limits, Rate
 from loopwright.tools import Caps
 
 from .building import build_spec, change_spec, check_checkpoints
-from .calling import checked_config, checked_resume, is_resume, kept_alive, of_own_call, own_saver
+from .calling import (
+    check_labels,
+    checked_config,
+    checked_resume,
+    is_resume,
+    kept_alive,
+    of_own_call,
+    own_saver,
+)
 from .routes import Route, Routes
 
 
@@ -84,6 +92,8 @@ class Agent(CompiledStateGraph[AgentState, None, AgentInput, AgentState]):
         checked = checked_config(self.spec.limits, config, self.config)
         if is_resume(input):
             checked = checked_resume(self, input, checked)
+        else:
+            check_labels(self.spec.budgets, checked)
         saver = own_saver(self)
         if saver is None:
             yield from super().stream(input, checked, **options)
@@ -100,6 +110,8 @@ class Agent(CompiledStateGraph[AgentState, None, AgentInput, AgentState]):
         checked = checked_config(self.spec.limits, config, self.config)
         if is_resume(input):
             checked = await asyncio.to_thread(checked_resume, self, input, checked)
+        else:
+            check_labels(self.spec.budgets, checked)
         saver = own_saver(self)
         if saver is None:
             async for part in super().astream(input, checked, **options):
@@ -123,6 +135,8 @@ def create_agent(
     loops: Loops | None = None,
     permissions: Sequence[Rule] = (),
     price: Price | None = None,
+    budgets: Sequence[Budget] = (),
+    rate: Rate | None = None,
     wrap_up: bool = False,
     verify: Check | Sequence[Check] = (),
     response_format: ResponseForm | None = None,
@@ -147,6 +161,8 @@ def create_agent(
         permissions: Rules built with `allow`, `ask` and `deny`. Without a matching rule a `read` is allowed, and all
             else asks a person.
         price: Of the model, where `genai-prices` does not list it, or another price was agreed.
+        budgets: What its runs may spend together with others over one ledger, such as those of a tenant a day.
+        rate: How often its model may be called, over all that call it by this name over one ledger.
         wrap_up: A run that meets a limit says in one last call, without tools, what it found. That call is within the
             limits: a step, and the tokens, money and time for it are kept from the start.
         verify: Checks of the final answer, sync or async: each is called with a `ProposedAnswer`, a copy, and returns
@@ -182,6 +198,8 @@ def create_agent(
         loops=Loops() if loops is None else loops,
         permissions=permissions,
         price=price,
+        budgets=budgets,
+        rate=rate,
         wrap_up=wrap_up,
         name=name,
         unknown=unknown,

@@ -17,7 +17,7 @@ from loopwright.errors import ConfigurationError, DuplicateTool, UnknownTool
 from loopwright.models import Price, Pricer, build_form, check_form, estimate_tools, known_price, model_name, open_model
 from loopwright.nodes import AgentSpec
 from loopwright.policy import AnswerRules, Loops, Rule, check_conditions, check_loops, check_rules
-from loopwright.state import Limits, storable
+from loopwright.state import Budget, Limits, Rate, storable
 from loopwright.tools import READ_RESULT, Caps, Contract, Tool, build_reader, contract_of
 
 LEAST_TO_WRAP_UP = 2
@@ -33,6 +33,8 @@ def build_spec(
     loops: Loops,
     permissions: Sequence[Rule],
     price: Price | None,
+    budgets: Sequence[Budget],
+    rate: Rate | None,
     wrap_up: bool,
     name: str,
     unknown: Mapping[str, Any],
@@ -55,6 +57,7 @@ def build_spec(
     _check_name(name)
     _check_price(price)
     _check_wrap_up(wrap_up, limits)
+    _check_rate(rate)
     offered = [_tool(item) for item in _listed("tools", tools, "tools, such as tools=[lookup_order]")]
     rules = _listed("permissions", permissions, "rules, such as permissions=[ask('effect:write')]")
     contracts = _contracts(offered)
@@ -62,6 +65,7 @@ def build_spec(
     _check_store(store)
     reader = _reader(contracts, caps)
     _check_limits(limits, contracts)
+    shared = _budgets(budgets)
     opened = open_model(model)
     return AgentSpec(
         name=name,
@@ -76,7 +80,9 @@ def build_spec(
         limits=limits,
         loops=check_loops(loops, contracts),
         system_prompt=system_prompt,
-        price=_pricer(opened, price, limits),
+        price=_pricer(opened, price, limits, shared),
+        budgets=shared,
+        rate=rate,
         wrap_up=wrap_up,
         store=store,
         caps=caps,
@@ -121,7 +127,7 @@ def change_spec(spec: AgentSpec, *, model: str | BaseChatModel | None, limits: L
     _check_limits(limits, spec.tools)
     _check_wrap_up(spec.wrap_up, limits)
     if model is None:
-        return replace(spec, limits=limits, price=spec.price or _pricer(spec.model, None, limits))
+        return replace(spec, limits=limits, price=spec.price or _pricer(spec.model, None, limits, spec.budgets))
     opened = open_model(model)
     check_form(spec.form, opened)
     return replace(
@@ -131,7 +137,7 @@ def change_spec(spec: AgentSpec, *, model: str | BaseChatModel | None, limits: L
         bound=_bound(opened, spec.offered),
         reading=_bound(opened, [*spec.offered, _reader({}, spec.caps)]),
         limits=limits,
-        price=_pricer(opened, None, limits),
+        price=_pricer(opened, None, limits, spec.budgets),
     )
 
 
@@ -139,11 +145,11 @@ def _bound(model: BaseChatModel, tools: Sequence[BaseTool]) -> Runnable[Language
     return model.bind_tools([*tools]) if tools else model
 
 
-def _pricer(model: BaseChatModel, price: Price | None, limits: Limits) -> Pricer | None:
+def _pricer(model: BaseChatModel, price: Price | None, limits: Limits, budgets: Sequence[Budget]) -> Pricer | None:
     """Return what a call of the model costs; a price that is not known is fine as long as nothing depends on it."""
     pricer = price or known_price(model)
-    of_thread = limits.thread.max_cost if limits.thread is not None else None
-    if (limits.max_cost is not None or of_thread is not None) and pricer is None:
+    bounds = [limits.max_cost, limits.thread and limits.thread.max_cost, *(budget.max_cost for budget in budgets)]
+    if pricer is None and any(bound is not None for bound in bounds):
         text = f"max_cost is set, but the price of {model_name(model)!r} is not known; give price=Price(input, output)"
         raise ConfigurationError(text, model=model_name(model), option="max_cost")
     return pricer
@@ -184,6 +190,23 @@ def _check_price(price: object) -> None:
     if price is not None and not isinstance(price, Price):
         text = f"price is {price!r}; give Price(input, output), Decimals in US dollars for a million tokens"
         raise ConfigurationError(text, option="price")
+
+
+def _check_rate(rate: object) -> None:
+    if rate is not None and not isinstance(rate, Rate):
+        raise ConfigurationError(f"rate is {rate!r}; give Rate(calls=…, per_seconds=…)", option="rate")
+
+
+def _budgets(given: object) -> tuple[Budget, ...]:
+    listed = _listed("budgets", given, "budgets, such as budgets=[Budget(name='support', max_cost=Decimal(1))]")
+    budgets: list[Budget] = []
+    for one in listed:
+        if not isinstance(one, Budget):
+            raise ConfigurationError(f"budgets hold {one!r}, which is no Budget", option="budgets")
+        if any(one.name == other.name for other in budgets):
+            raise ConfigurationError(f"two budgets are called {one.name!r}; rename one of them", option="budgets")
+        budgets.append(one)
+    return tuple(budgets)
 
 
 def _check_wrap_up(wrap_up: object, limits: object) -> None:

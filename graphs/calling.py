@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,8 +13,8 @@ from langgraph.types import Command
 
 from loopwright.checkpoints import FORK_KEY, RING_KEY, Ledger, Saver, check_thread_id
 from loopwright.errors import ApprovalNotFound, ConfigurationError, InvalidDecision, StorageCorrupt, ThreadNotFound
-from loopwright.nodes import BRANCH_KEY, RUN_ID_KEY
-from loopwright.state import Limits
+from loopwright.nodes import BRANCH_KEY, LABELS_KEY, RUN_ID_KEY
+from loopwright.state import Budget, Limits, check_label, checked_labels
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -34,7 +34,7 @@ def checked_config(limits: Limits, given: RunnableConfig | None, default: Runnab
         ConfigurationError: If the thread id cannot be used.
     """
     config: RunnableConfig = {**(given or {})}
-    needed = UNBOUNDED if limits.max_steps is None else SUPER_STEPS_A_STEP * limits.max_steps + SUPER_STEPS_AROUND
+    needed = room_for_steps(limits, 0)
     asked = config.get("recursion_limit") or (default or {}).get("recursion_limit") or 0
     config["recursion_limit"] = max(asked, needed)
     parallel = config.get("max_concurrency")
@@ -58,6 +58,24 @@ def of_own_call(config: RunnableConfig) -> RunnableConfig:
     if "thread_id" not in configurable:
         return config
     return {**config, "configurable": {**configurable, RING_KEY: uuid.uuid4().hex}}
+
+
+def room_for_steps(limits: Limits, added: int) -> int:
+    """Return how many super-steps a run may take that `added` steps were added to."""
+    return (
+        UNBOUNDED if limits.max_steps is None else SUPER_STEPS_A_STEP * (limits.max_steps + added) + SUPER_STEPS_AROUND
+    )
+
+
+def check_labels(budgets: Sequence[Budget], config: RunnableConfig) -> None:
+    """Refuse to start a run that a budget could not be charged for.
+
+    Raises:
+        ConfigurationError: If its labels are of the wrong form, or one is missing.
+    """
+    labels = checked_labels((config.get("configurable") or {}).get(LABELS_KEY))
+    for budget in budgets:
+        check_label(budget, labels)
 
 
 def own_saver(agent: Agent) -> Saver | None:

@@ -53,13 +53,20 @@ class Routes:
         return bounds_of(self.limits, state["run"], state["thread"], keeps_last_words=self.wrap_up)
 
     def _acts(self, state: AgentState) -> list[Send]:
-        run, step, usage = state["run"], state["usage"]["steps"], state["usage"]
-        run_id, branch, left = run["id"], run.get("branch", ""), seconds_left(self._bounds(state), usage)
         calls = [call for call in state["turn"] if call["verdict"] == Verdict.ALLOW and not call.get("result")]
-        return [
-            Send("act", ActTask(call=call, run_id=run_id, step=step, usage=usage, seconds_left=left, branch=branch))
-            for call in _in_turns(calls, self.key_of)
-        ]
+        return [Send("act", self._task(call, state)) for call in _in_turns(calls, self.key_of)]
+
+    def _task(self, call: Call, state: AgentState) -> ActTask:
+        run, usage = state["run"], state["usage"]
+        return ActTask(
+            call=call,
+            run_id=run["id"],
+            step=usage["steps"],
+            usage=usage,
+            seconds_left=seconds_left(self._bounds(state), usage),
+            branch=run.get("branch", ""),
+            labels=run.get("labels", {}),
+        )
 
 
 def _in_turns(calls: list[Call], key_of: Callable[[Call], str]) -> list[Call]:

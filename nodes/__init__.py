@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from .act import ActTask, act
 from .branches import reopen
+from .extending import extension_message
 from .guard import Moment, guard, moment_of
 from .ledgers import Ledgers
 from .observe import observe
-from .port import BRANCH_KEY, HEARD_KEY, PROGRESS, REQUESTER_KEY, RUN_ID_KEY, Node, run_through
+from .port import BRANCH_KEY, HEARD_KEY, LABELS_KEY, PROGRESS, REQUESTER_KEY, RUN_ID_KEY, Node, run_through
 from .questions import WAKE, parse_answer, payload_of, respond_with
 from .reason import reason
 from .screening import normal_decision, refuse_decision
@@ -16,6 +17,7 @@ from .spec import AgentSpec
 __all__ = [
     "BRANCH_KEY",
     "HEARD_KEY",
+    "LABELS_KEY",
     "PROGRESS",
     "REQUESTER_KEY",
     "RUN_ID_KEY",
@@ -26,6 +28,7 @@ __all__ = [
     "Moment",
     "Node",
     "act",
+    "extension_message",
     "guard",
     "moment_of",
     "normal_decision",

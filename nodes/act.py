@@ -29,7 +29,9 @@ from loopwright.tools import (
     to_text,
 )
 
+from .billing import Bill, close_bill, open_bill
 from .claims import claim_of, claim_on_branch, is_of_branch, place_of_call
+from .pacing import keep_pace
 from .pausing import Asked, asked_by
 from .port import FOREVER, Port
 from .serial import NotItsTurn, alone
@@ -52,6 +54,8 @@ class ActTask(TypedDict):
     """Of the run's active time; None for any number. From release 0.2 on."""
     branch: NotRequired[str]
     """Of the run; empty on the first."""
+    labels: NotRequired[dict[str, str]]
+    """The run's. From release 0.2 on."""
 
 
 class _Where(TypedDict):
@@ -73,6 +77,8 @@ class _Came:
     """What the tool returned; None where it was not this call that brought it."""
     asked: Asked | None = None
     """What the tool wants to know of a person, where it has paused for that."""
+    cost_nano: int = 0
+    """Of a priced tool."""
 
 
 def branch_of(task: ActTask) -> str:
@@ -92,6 +98,8 @@ async def act(task: ActTask, port: Port) -> dict[str, Any]:
     result = Result(
         call_id=task["call"]["id"], outcome=came.outcome, text=came.text, began=began, seconds=round(port.elapsed(), 6)
     )
+    if came.cost_nano:
+        result["cost_nano"] = came.cost_nano
     if came.effect:
         result["effect"] = came.effect
     if tries:
@@ -148,7 +156,31 @@ async def _come(contract: Contract | None, task: ActTask, tries: list[str], port
 
 
 async def _run_call(contract: Contract, task: ActTask, tries: list[str], port: Port) -> _Came:
-    return await (_read if contract.is_read else _effect)(contract, task, tries, port)
+    """Run it when its rate lets it, and the budgets have its price."""
+    if refusal := await _too_often(contract, task, port):
+        return _Came(Outcome.NOT_RUN, refusal)
+    bill = await _bill(contract, task, port)
+    if bill is not None and bill.refusal:
+        came = _Came(Outcome.NOT_RUN, bill.refusal)
+    else:
+        came = await (_read if contract.is_read else _effect)(contract, task, tries, port)
+    return replace(came, cost_nano=await close_bill(bill, contract, port))
+
+
+async def _too_often(contract: Contract, task: ActTask, port: Port) -> str:
+    """Wait for the tool's rate, or say why the call may not run now; empty when it may."""
+    left = _left(task, port)
+    until = None if left is None else port.elapsed() + left
+    pace = await keep_pace(f"tool:{contract.name}", contract.rate, until, port)
+    if pace.is_late:
+        return "not run: the run's active seconds would be used up before its rate lets it run"
+    return f"not run: {pace.refusal}" if pace.refusal else ""
+
+
+async def _bill(contract: Contract, task: ActTask, port: Port) -> Bill | None:
+    where = _where(task, port)
+    place, labels = place_of_call(task["call"], **where), task.get("labels", {})
+    return await open_bill(contract, port, place=place, run_id=task["run_id"], step=task["step"], labels=labels)
 
 
 def _ticket(task: ActTask) -> tuple[str, int, int]:
@@ -192,6 +224,7 @@ async def _read(contract: Contract, task: ActTask, tries: list[str], port: Port)
         run_id=task["run_id"],
         thread_id=port.place.thread_id,
         around=port.around(task["call"]["id"], contract.name),
+        costs=port.costs,
     )
     try:
         seconds = _seconds(contract, task, port)
@@ -289,7 +322,8 @@ def _stored(row: EffectRow, work: _Work) -> str:
 
 def _handle(row: EffectRow, work: _Work) -> Effect:
     around = work.port.around(work.task["call"]["id"], work.contract.name)
-    return Effect(key=row.key, id=row.id, run_id=row.run_id, thread_id=row.thread_id, around=around)
+    where = {"run_id": row.run_id, "thread_id": row.thread_id}
+    return Effect(key=row.key, id=row.id, around=around, costs=work.port.costs, **where)
 
 
 async def _run(row: EffectRow, work: _Work) -> _Came:

@@ -43,7 +43,7 @@ from .judging import ask_anew, judge
 from .ladder import climb
 from .port import Port
 from .questions import LEFT_UNKNOWN, approval_id, failed, payload_of, question_of
-from .screening import admit, screen_call
+from .screening import admit, price_of, screen_call
 from .spec import AgentSpec
 
 MAX_MALFORMED = 3
@@ -120,7 +120,7 @@ async def _screen(state: AgentState, port: Port) -> dict[str, Any]:
         if call["verdict"] == Verdict.ASK:
             is_words = port.spec.tools[call["name"]].by_person
             call = _with_question(call, Question.WORDS if is_words else Question.APPROVAL, state, port)
-        call, usage = admit(call, usage, bounds)
+        call, usage = admit(call, usage, bounds, cost_nano=price_of([*turn, call], port.spec))
         turn.append(call)
     if any(call["verdict"] == Verdict.NOT_RUN for call in turn) and calls_are_used_up(bounds, usage):
         run = {**run, "stop": StopReason.MAX_TOOL_CALLS}

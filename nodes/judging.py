@@ -14,7 +14,6 @@ from loopwright.state import (
     AgentState,
     Answer,
     Call,
-    Limits,
     Outcome,
     Person,
     Question,
@@ -31,7 +30,8 @@ from loopwright.state import (
 
 from .port import Port
 from .questions import LEFT_UNKNOWN, WAKE, approval_id, failed, needs_of, question_of, read_answer
-from .screening import admit, call_digest, edited_call, refuse_decision, screen_call
+from .screening import admit, call_digest, edited_call, price_of, refuse_decision, screen_call
+from .spec import AgentSpec
 
 
 async def judge(state: AgentState, port: Port) -> dict[str, Any]:
@@ -62,7 +62,8 @@ async def judge(state: AgentState, port: Port) -> dict[str, Any]:
     if by := _cancelled_by(standing):
         run = {**run, "stop": StopReason.CANCELLED, "cancelled_by": by}
         turn = [_cancelled(call, by) if _is_to_go_on(call) else call for call in turn]
-    turn, usage = _recount(state["turn"], turn, state["usage"], port.spec.bounds(run, state["thread"]))
+    bounds = port.spec.bounds(run, state["thread"])
+    turn, usage = _recount(state["turn"], turn, state["usage"], bounds, port.spec)
     fresh = [call for call in turn if call["verdict"] == Verdict.ASK and call["approval"] not in standing]
     if fresh:
         await ensure_open(fresh, state, port, ledger)
@@ -120,7 +121,7 @@ _BEFORE = ("", Question.APPROVAL)
 
 
 def _recount(
-    before: list[Call], turn: list[Call], usage: UsageRecord, limits: Limits | Bounds
+    before: list[Call], turn: list[Call], usage: UsageRecord, limits: Bounds, spec: AgentSpec
 ) -> tuple[list[Call], UsageRecord]:
     """Give back what was counted for calls that will not run after all, and count an edited call under its own tool."""
     counted: list[Call] = []
@@ -129,7 +130,8 @@ def _recount(
         is_other = new["verdict"] not in (Verdict.ALLOW, Verdict.ASK) or new["name"] != old["name"]
         call = new
         if is_counted and is_other:
-            call, usage = admit(new, remove_tool_call(usage, old["name"]), limits)
+            before_it = remove_tool_call(usage, old["name"])
+            call, usage = admit(new, before_it, limits, cost_nano=price_of(turn, spec))
         counted.append(call)
     return counted, usage
 

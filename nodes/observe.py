@@ -24,6 +24,7 @@ from loopwright.state import (
     StopReason,
     TrailEntry,
     Verdict,
+    add_cost,
     add_run,
     add_seconds,
     current_run,
@@ -42,6 +43,7 @@ from loopwright.tools import FULL_TEXT, Shown, reader_id, shares, show
 
 from .claims import claim_of, claim_on_branch
 from .context import Fence, is_users, source_of, unrecorded
+from .extending import extensions_to_take, go_on
 from .ladder import LOOP_GUARD, LOOP_NOTES
 from .port import Port
 from .questions import LEFT_UNKNOWN, failed
@@ -70,6 +72,8 @@ _NEVER_BEGUN = (Outcome.INVALID, Outcome.DENIED, Outcome.REJECTED, Outcome.NOT_R
 
 async def observe(state: AgentState, port: Port) -> dict[str, Any]:
     """Take in the newest user message as a task if it is new, else bring in the results of the turn."""
+    if (extensions := await extensions_to_take(state, port)) is not None:
+        return go_on(extensions, state, port)
     task = _new_task(state)
     if task is not None:
         return await _take_in(task, state, port)
@@ -120,7 +124,7 @@ async def _take_in(task: HumanMessage, state: AgentState, port: Port) -> dict[st
     before = current_run(state)
     if before is not None and not RunStatus(before["status"]).is_final:
         thread = add_run(thread, state["usage"])
-    run = RunRecord(
+    run: RunRecord = RunRecord(
         id=await _run_id(task, port, ledger),
         task_id=str(task.id),
         task=excerpt(storable(task.text), TASK_CHARACTERS),
@@ -133,14 +137,12 @@ async def _take_in(task: HumanMessage, state: AgentState, port: Port) -> dict[st
     requester = port.place.requester
     if requester:
         run["requester"] = requester
+    labels = dict(port.place.labels)
+    if labels:
+        run["labels"] = labels
     begun = Begun(digest(storable(task.text)), port.spec.binding)
-    begin = {
-        "thread_id": port.place.thread_id,
-        "agent": PLAIN_INVOKE,
-        "task": run["task"],
-        "requester": requester,
-    }
-    await port.ask(ledger, ledger.runs.begin, run["id"], begun=begun, **begin)
+    place = {"thread_id": port.place.thread_id, "agent": PLAIN_INVOKE, "task": run["task"], "requester": requester}
+    await port.ask(ledger, ledger.runs.begin, run["id"], labels=labels, begun=begun, **place)
     if port.place.branch_from:
         await port.ask(ledger, ledger.reopen, run["id"], port.place.thread_id)
     usage = add_seconds(no_usage(), port.elapsed())
@@ -264,6 +266,7 @@ def _bring_in(state: AgentState, port: Port) -> dict[str, Any]:
     results = {result["call_id"]: result for result in state.get("results") or ()}
     turn = [_with_result(call, results.get(call["id"])) for call in state["turn"]]
     usage = add_seconds(state["usage"], port.elapsed() + max((r["seconds"] for r in results.values()), default=0.0))
+    usage = add_cost(usage, sum(result.get("cost_nano", 0) for result in results.values()))
     if any(call["verdict"] in (Verdict.UNKNOWN, Verdict.HELD) for call in turn):
         return {"turn": turn, "usage": usage}
     seen = [_seen(call, port) for call in turn]
@@ -422,5 +425,7 @@ def _entry(call: Call, run_id: str, step: int) -> TrailEntry:
         entry["loop"] = call["loop"]
     if result and "tries" in result:
         entry["tries"] = result["tries"]
+    if result and result.get("cost_nano"):
+        entry["cost_nano"] = result.get("cost_nano", 0)
     proposed = call.get("proposed")
     return {**entry, "proposed": proposed} if proposed else entry

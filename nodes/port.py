@@ -10,6 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, ParamSpec, TypeVar, cast
 
 from langchain_core.messages import AnyMessage, BaseMessage
@@ -20,7 +21,7 @@ from langgraph.types import StreamWriter
 from loopwright.checkpoints import FORK_KEY, Ledger
 from loopwright.errors import StorageCorrupt
 from loopwright.policy import AnswerCheck, Judgement, ProposedAnswer
-from loopwright.state import count_steps, excerpt, storable, to_plain
+from loopwright.state import checked_labels, count_steps, excerpt, storable, to_plain
 from loopwright.tools import Aborted, Contract, Effect, Late, Surroundings, acall_within, await_within, call_within
 
 from .ledgers import Ledgers
@@ -36,6 +37,8 @@ REQUESTER_KEY = "__loopwright_requester"
 """Likewise: for whom it was started. Whoever is authenticated by LangGraph's server cannot say that it was another."""
 BRANCH_KEY = "__loopwright_branch"
 """In `configurable`: the checkpoint that a branch goes on from."""
+LABELS_KEY = "labels"
+"""In `configurable`: the labels of a run that begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,8 @@ class Place:
     """Whether the caller named a checkpoint to go on from."""
     branch_from: str
     """The checkpoint that a branch goes on from: one that the caller named, or that was made by hand."""
+    labels: Mapping[str, str]
+    """What a run that begins here is for; budgets are kept apart by them."""
 
 
 def place_of(config: RunnableConfig) -> Place:
@@ -78,6 +83,7 @@ def place_of(config: RunnableConfig) -> Place:
         run_id=str(given.get(RUN_ID_KEY) or ""),
         is_fork=bool(given.get(FORK_KEY)),
         branch_from=str(given.get(BRANCH_KEY) or ""),
+        labels=checked_labels(given.get(LABELS_KEY)),
     )
 
 
@@ -113,6 +119,10 @@ class Port(ABC):
         self._config = config
         self._ledgers = ledgers
         self._started = time.monotonic()
+        self.costs: list[Decimal] = []
+        """What the tool that runs here has reported so far."""
+        self.has_begun = False
+        """Whether a tool's body was called."""
 
     def now(self) -> float:
         """Return seconds since the epoch."""
@@ -224,6 +234,7 @@ class BlockingPort(Port):
         self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float, late: Late | None = None
     ) -> Any:
         """Call the tool in a thread."""
+        self.has_begun = True
         return call_within(min(seconds, FOREVER), lambda: contract.run(args, effect), late)
 
     async def check(self, check: AnswerCheck, answer: ProposedAnswer, seconds: float) -> Judgement:
@@ -265,6 +276,7 @@ class AsyncPort(Port):
         self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float, late: Late | None = None
     ) -> Any:
         """Await the tool, or call a blocking one in a thread."""
+        self.has_begun = True
         arun = contract.arun
         if arun is None:
             return await acall_within(seconds, lambda: contract.run(args, effect), late)

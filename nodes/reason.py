@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, assert_never, cast
+from typing import Any, cast
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langgraph.errors import GraphBubbleUp
 
-from loopwright.checkpoints import Attempt, Opened
+from loopwright.checkpoints import Attempt, GiveBack, Opened
 from loopwright.crash import CrashPoint, reached
-from loopwright.models import cap_options, estimate_input, hide_keys, ids_of, most_output, read_reply, tokens_of
-from loopwright.policy import Bounds, Room, Wanted, find_room, left_of, seconds_left
+from loopwright.models import cap_options, hide_keys, ids_of, read_reply, tokens_of
+from loopwright.policy import Left, Room, seconds_left
 from loopwright.state import (
     AgentState,
     Decision,
     FinalAnswer,
     Malformed,
     Purpose,
+    Share,
     StopReason,
     Tokens,
     UsageRecord,
@@ -30,9 +31,10 @@ from loopwright.state import (
 )
 from loopwright.tools import OutOfTime, safe_str
 
-from .last_words import LAST_WORDS, order_to_stop, shortened, taken_as_words, told_without_calls
+from .last_words import taken_as_words
+from .pacing import keep_pace
 from .port import Port
-from .reflecting import question_of
+from .reservation import Plan, drawn_of, plan_attempt, purpose_of, shares_of
 from .spec import AgentSpec
 
 
@@ -43,8 +45,11 @@ class _Try:
     state: AgentState
     """With the usage of all that came before, lost attempts included."""
     port: Port
+    plan: Plan
     room: Room
     number: int
+    back: GiveBack | None
+    """What was reserved of shared budgets."""
 
     @property
     def run_id(self) -> str:
@@ -60,35 +65,66 @@ async def reason(state: AgentState, port: Port) -> dict[str, Any]:
 
     A model that fails ends the run (`failed`, `error`): the thread can be carried on with a new task.
     """
-    sent, room = _sent(state, state["usage"], port.spec)
-    if isinstance(room, StopReason):
-        return _stopped(state, state["usage"], room, port)
-    opened = await _open(state, room, port)
+    left = seconds_left(port.spec.bounds(state["run"], state["thread"]), state["usage"])
+    pace = await keep_pace(f"model:{port.spec.model_name}", port.spec.rate, left, port)
+    if pace.refusal or pace.is_late:
+        why = StopReason.RATE_LIMIT if pace.refusal else StopReason.DEADLINE
+        return _stopped(state, state["usage"], why, port, limit=pace.refusal)
+    shares = shares_of(state["run"], port)
+    plan, opened = await _reserve(state, shares, port)
+    if isinstance(plan.room, StopReason):
+        return _stopped(state, state["usage"], plan.room, port, limit=plan.limit)
     usage = _with_lost(state["usage"], opened.lost)
     if opened.cancelled_by:
         stopped = {**state["run"], "stop": StopReason.CANCELLED, "cancelled_by": opened.cancelled_by}
         return {"run": stopped, "usage": add_seconds(usage, port.elapsed())}
-    attempt = _Try({**state, "usage": usage}, port, room, opened.number)
+    reserved = plan.room.tokens.input + plan.room.tokens.output
+    back = GiveBack(shares, reserved, plan.room.cost_nano) if shares else None
+    attempt = _Try({**state, "usage": usage}, port, plan, plan.room, opened.number, back)
     if opened.lost:
-        sent, room = _sent(state, usage, port.spec)
-        if isinstance(room, StopReason):
+        plan = plan_attempt(state, usage, port.spec, shares, [Left(reserved, plan.room.cost_nano)] * len(shares))
+        if isinstance(plan.room, StopReason):
             await _settle(attempt, Tokens(0, 0), 0)
-            return _stopped(state, usage, room, port)
-        attempt = replace(attempt, room=room)
+            return _stopped(state, usage, plan.room, port, limit=plan.limit)
+        attempt = replace(attempt, plan=plan, room=plan.room)
     reached(CrashPoint.BEFORE_MODEL)
-    return await _call(attempt, sent)
+    return await _call(attempt)
 
 
-async def _call(attempt: _Try, sent: list[AnyMessage]) -> dict[str, Any]:
+async def _reserve(state: AgentState, shares: Sequence[Share], port: Port) -> tuple[Plan, Opened]:
+    """Plan an attempt, and open it; anew where another run was faster to draw on a shared budget."""
+    ledger = await port.ledger()
+    while True:
+        lefts = await drawn_of(shares, port, ledger)
+        plan = plan_attempt(state, state["usage"], port.spec, shares, lefts)
+        if isinstance(plan.room, StopReason):
+            return plan, Opened(0, (), "")
+        opened = await port.ask(
+            ledger,
+            ledger.spend.open,
+            state["run"]["id"],
+            state["usage"]["steps"] + 1,
+            model=port.spec.model_name,
+            estimate=plan.room.tokens,
+            cost_nano=plan.room.cost_nano,
+            shares=shares,
+        )
+        if opened.full is None:
+            return plan, opened
+
+
+async def _call(attempt: _Try) -> dict[str, Any]:
     """Call the model, and settle what was reserved."""
     port, room, usage = attempt.port, attempt.room, attempt.state["usage"]
     options = cap_options(port.spec.model, room.tokens.output) if room.cap else {}
-    may_act = _purpose(attempt.state) == Purpose.DECIDE
+    may_act = purpose_of(attempt.state) == Purpose.DECIDE
     if may_act and port.spec.form is not None:
         options |= port.spec.form.options(port.spec.model)
-    seconds = seconds_left(_bounds(attempt.state, port.spec), usage)
+    seconds = seconds_left(port.spec.bounds(attempt.state["run"], attempt.state["thread"]), usage)
+    if seconds is not None:
+        seconds = max(0.001, seconds - port.elapsed())  # it may have waited for its rate
     try:
-        reply = await port.model(sent, seconds, options, tools=may_act)
+        reply = await port.model(attempt.plan.sent, seconds, options, tools=may_act)
     except GraphBubbleUp:
         raise
     except OutOfTime:  # its row stays open: the provider may go on, and be paid for it
@@ -103,55 +139,12 @@ async def _call(attempt: _Try, sent: list[AnyMessage]) -> dict[str, Any]:
     return await _decided(attempt, reply)
 
 
-def _purpose(state: AgentState) -> Purpose:
-    return Purpose(state["run"].get("purpose", Purpose.DECIDE))
-
-
-def _bounds(state: AgentState, spec: AgentSpec) -> Bounds:
-    return spec.bounds(state["run"], state["thread"])
-
-
-def _sent(state: AgentState, usage: UsageRecord, spec: AgentSpec) -> tuple[list[AnyMessage], Room | StopReason]:
-    """Return what the model is sent, the instructions and then the transcript, and what is reserved for the call."""
-    purpose = _purpose(state)
-    instructions = spec.instructions_for(purpose)
-    prompt = [SystemMessage(instructions)] if instructions else []
-    sent: list[AnyMessage] = [*prompt, *state["messages"]]
-    left = left_of(_bounds(state, spec), usage)
-    keep = LAST_WORDS if spec.wrap_up and purpose != Purpose.WRAP_UP else 0
-    wanted = Wanted(input=0, most=most_output(spec.model), price=spec.price, keep=keep)
-    match purpose:
-        case Purpose.DECIDE:
-            tokens = estimate_input(sent, tools=spec.tools_tokens)
-            return sent, find_room(left, replace(wanted, input=tokens))
-        case Purpose.WRAP_UP:
-            order = order_to_stop(state["run"].get("limit", ""))
-        case Purpose.REFLECT:
-            order = question_of(spec.answers.reflect)
-        case _:
-            assert_never(purpose)
-    told = told_without_calls(sent, order)
-    return shortened(told, lambda kept: find_room(left, replace(wanted, input=estimate_input(kept))))
-
-
-async def _open(state: AgentState, room: Room, port: Port) -> Opened:
-    ledger = await port.ledger()
-    return await port.ask(
-        ledger,
-        ledger.spend.open,
-        state["run"]["id"],
-        state["usage"]["steps"] + 1,
-        model=port.spec.model_name,
-        estimate=room.tokens,
-        cost_nano=room.cost_nano,
-    )
-
-
 async def _settle(attempt: _Try, tokens: Tokens, cost_nano: int) -> None:
     """Note what an attempt really took."""
     ledger = await attempt.port.ledger()
     # In memory until the next transaction: cannot block.
-    ledger.spend.settle(attempt.run_id, attempt.step, attempt.number, tokens=tokens, cost_nano=cost_nano)
+    where = (attempt.run_id, attempt.step, attempt.number)
+    ledger.spend.settle(*where, tokens=tokens, cost_nano=cost_nano, back=attempt.back)
 
 
 def _with_lost(usage: UsageRecord, lost: Sequence[Attempt]) -> UsageRecord:
@@ -159,15 +152,6 @@ def _with_lost(usage: UsageRecord, lost: Sequence[Attempt]) -> UsageRecord:
     for attempt in lost:
         usage = add_attempt(usage, attempt.tokens, attempt.cost_nano)
     return usage
-
-
-def _last_words(decision: Decision, message: AIMessage | None) -> dict[str, Any]:
-    """Return the update of a run's last words; without usage, which was of another input than the transcript."""
-    said = taken_as_words(decision)
-    update: dict[str, Any] = {"decision": dump_decision(said)}
-    if isinstance(said, FinalAnswer) and message is not None:
-        update["messages"] = [AIMessage(said.text, id=message.id)]
-    return update
 
 
 async def _decided(attempt: _Try, reply: BaseMessage) -> dict[str, Any]:
@@ -178,7 +162,7 @@ async def _decided(attempt: _Try, reply: BaseMessage) -> dict[str, Any]:
     cost = port.spec.price(tokens) if port.spec.price else 0
     await _settle(attempt, tokens, cost)
     usage = add_seconds(add_step(add_attempt(state["usage"], tokens, cost)), port.elapsed())
-    match _purpose(state):
+    match purpose_of(state):
         case Purpose.WRAP_UP:
             return {**_last_words(decision, message), "usage": usage}
         case Purpose.REFLECT:  # kept out of the transcript: the guard puts it there if there is anything to do
@@ -190,9 +174,9 @@ async def _decided(attempt: _Try, reply: BaseMessage) -> dict[str, Any]:
         update["messages"] = [cast("AnyMessage", message)]
     if attempt.room.cap and isinstance(decision, Malformed) and decision.why == "truncated":
         # It was cut by what is left of a limit: asking for a shorter one would meet the same limit.
-        return {**update, "run": {**run, "stop": attempt.room.cap, "answer": decision.text}}
-    update["decision"] = dump_decision(_to_be_judged(decision, port.spec))
-    return update
+        stop = {"stop": attempt.room.cap, "limit": attempt.plan.limit, "answer": decision.text}
+        return {**update, "run": {**run, **stop}}
+    return {**update, "decision": dump_decision(_to_be_judged(decision, port.spec))}
 
 
 def _to_be_judged(decision: Decision, spec: AgentSpec) -> Decision:
@@ -200,11 +184,22 @@ def _to_be_judged(decision: Decision, spec: AgentSpec) -> Decision:
     return replace(decision, is_checked=True) if isinstance(decision, FinalAnswer) and spec.checks_answers else decision
 
 
-def _stopped(state: AgentState, usage: UsageRecord, why: StopReason, port: Port, *, error: str = "") -> dict[str, Any]:
-    purpose = _purpose(state)
+def _last_words(decision: Decision, message: AIMessage | None) -> dict[str, Any]:
+    """Return the update of a run's last words; without usage, which was of another input than the transcript."""
+    said = taken_as_words(decision)
+    update: dict[str, Any] = {"decision": dump_decision(said)}
+    if isinstance(said, FinalAnswer) and message is not None:
+        update["messages"] = [AIMessage(said.text, id=message.id)]
+    return update
+
+
+def _stopped(
+    state: AgentState, usage: UsageRecord, why: StopReason, port: Port, *, error: str = "", limit: str = ""
+) -> dict[str, Any]:
+    purpose, run = purpose_of(state), state["run"]
     if purpose == Purpose.REFLECT and why != StopReason.CANCELLED:  # nobody looked back, and the answer stands
         return {"decision": dump_decision(Malformed("empty")), "usage": add_seconds(usage, port.elapsed())}
     if purpose == Purpose.WRAP_UP and why != StopReason.CANCELLED:  # the limit that was met stays the reason
-        why = StopReason(state["run"].get("stop", why))
-    run = {**state["run"], "stop": why} | ({"error": error} if error else {})
-    return {"run": run, "usage": add_seconds(usage, port.elapsed())}
+        why, limit = StopReason(run.get("stop", why)), run.get("limit", limit)
+    stop = {"stop": why} | ({"error": error} if error else {}) | ({"limit": limit} if limit else {})
+    return {"run": {**run, **stop}, "usage": add_seconds(usage, port.elapsed())}

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from loopwright.policy import Bounds, ProposedCall, Screening, passages, refuse_call, refuse_person, screen, tighten
+from loopwright.policy import (
+    Bounds,
+    ProposedCall,
+    Screening,
+    passages,
+    refuse_call,
+    refuse_person,
+    refuse_price,
+    screen,
+    tighten,
+)
 from loopwright.state import (
     AgentState,
     Call,
@@ -102,13 +112,26 @@ def _proposed(call: Call, effect: str, state: AgentState, spec: AgentSpec) -> Pr
     )
 
 
-def admit(call: Call, usage: UsageRecord, limits: Limits | Bounds) -> tuple[Call, UsageRecord]:
-    """Count a call that may run, or be asked about, if it still fits; calls are admitted in their order."""
+def admit(call: Call, usage: UsageRecord, limits: Limits | Bounds, *, cost_nano: int = 0) -> tuple[Call, UsageRecord]:
+    """Count a call that may run, or be asked about, if it still fits; calls are admitted in their order.
+
+    Args:
+        call: Judged.
+        usage: Of its run so far.
+        limits: What bounds the run.
+        cost_nano: The price of the call, and of those of its turn that were admitted before it.
+    """
     if call["verdict"] not in (Verdict.ALLOW, Verdict.ASK):
         return call, usage
-    if why := refuse_call(limits, usage, call["name"]):
+    if why := refuse_call(limits, usage, call["name"]) or refuse_price(limits, usage, cost_nano):
         return {**call, "verdict": Verdict.NOT_RUN, "why": why, "by": "the limits"}, usage
     return call, add_tool_call(usage, call["name"])
+
+
+def price_of(turn: Iterable[Call], spec: AgentSpec) -> int:
+    """Return what the calls of a turn that are to run, or be asked about, will cost at least, in nano-dollars."""
+    admitted = [call for call in turn if call["verdict"] in (Verdict.ALLOW, Verdict.ASK) and not call.get("result")]
+    return sum(spec.tools[call["name"]].price_nano for call in admitted if call["name"] in spec.tools)
 
 
 def call_digest(call: Call) -> str:

@@ -15,7 +15,7 @@ from langgraph.store.base import BaseStore
 
 from loopwright.models import AnswerForm, Pricer
 from loopwright.policy import AnswerRules, Bounds, Loops, Rule, bounds_of
-from loopwright.state import Call, Limits, Purpose, RunRecord, ThreadRecord, digest
+from loopwright.state import Budget, Call, Limits, Purpose, Rate, RunRecord, ThreadRecord, digest
 from loopwright.tools import UNTRUSTED_NOTE, Caps, Contract, full_text
 
 
@@ -46,6 +46,10 @@ class AgentSpec:
     """What tools keep beyond a thread; None for nothing."""
     caps: Caps
     """How much of its results a turn shows the model."""
+    budgets: tuple[Budget, ...] = ()
+    """What its runs share with others."""
+    rate: Rate | None = None
+    """How often its model may be called; None: at will."""
     wrap_up: bool = False
     """Whether a run that meets a limit may say in one last call what it found."""
     answers: AnswerRules = field(default_factory=AnswerRules)

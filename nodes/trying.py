@@ -5,6 +5,7 @@ from __future__ import annotations
 from loopwright.state import Call, excerpt
 from loopwright.tools import Contract, Effect, Late, Output, safe_str, to_output
 
+from .pacing import keep_pace
 from .pausing import answered
 from .port import Port
 
@@ -43,8 +44,11 @@ async def run_tool(
             wait = _wait(contract, error, len(tries) + 1, port)
             if wait is None or wait >= until - port.elapsed():
                 raise
-            tries.append(excerpt(f"{type(error).__name__}: {safe_str(error)}"))
             await port.sleep(wait)
+            pace = await keep_pace(f"tool:{contract.name}", contract.rate, until, port)
+            if pace.refusal or pace.is_late:
+                raise
+            tries.append(excerpt(f"{type(error).__name__}: {safe_str(error)}"))
         else:
             return to_output(value, call_id=effect.around.call_id, channels=port.spec.open_channels)
 

@@ -17,6 +17,7 @@ from .answers import (
     reject,
     respond,
 )
+from .budgets import Budget, Share, check_label, checked_labels, is_amount
 from .decisions import (
     CallTools,
     Decision,
@@ -30,6 +31,7 @@ from .decisions import (
 from .limits import Limits
 from .people import DECISIONS, Person, Requirement, name_key, person_of, require_nothing
 from .plain import canonical, digest, excerpt, storable, storable_data, to_plain
+from .rates import Rate
 from .records import (
     Added,
     Answer,
@@ -58,6 +60,7 @@ from .usage import (
     Usage,
     UsageRecord,
     add_attempt,
+    add_cost,
     add_run,
     add_seconds,
     add_step,
@@ -82,6 +85,7 @@ __all__ = [
     "AgentInput",
     "AgentState",
     "Answer",
+    "Budget",
     "Call",
     "CallTools",
     "Decision",
@@ -97,12 +101,14 @@ __all__ = [
     "PersonDecision",
     "Purpose",
     "Question",
+    "Rate",
     "Refused",
     "RequestedCall",
     "Requirement",
     "Result",
     "RunRecord",
     "RunStatus",
+    "Share",
     "StopReason",
     "TaintSource",
     "ThreadRecord",
@@ -112,6 +118,7 @@ __all__ = [
     "UsageRecord",
     "Verdict",
     "add_attempt",
+    "add_cost",
     "add_run",
     "add_seconds",
     "add_step",
@@ -119,6 +126,8 @@ __all__ = [
     "approve",
     "calls_tool",
     "canonical",
+    "check_label",
+    "checked_labels",
     "count_steps",
     "current_run",
     "current_thread",
@@ -131,6 +140,7 @@ __all__ = [
     "fold_trail",
     "happened",
     "instant_result",
+    "is_amount",
     "is_span",
     "last_text",
     "load_decision",

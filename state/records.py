@@ -96,6 +96,8 @@ class Result(TypedDict):
     """What the tool returned for programs: plain data."""
     effect: NotRequired[str]
     """The id of the effect, where its outcome is unknown."""
+    cost_nano: NotRequired[int]
+    """What it cost, for a tool with a price."""
     began: float
     """Seconds since the epoch."""
     seconds: float
@@ -249,10 +251,14 @@ class RunRecord(TypedDict):
     """The limit that the final answer itself went over; the answer is kept."""
     limit: NotRequired[str]
     """Which limit ended the run, in words: whose it is, and how much."""
+    labels: NotRequired[dict[str, str]]
+    """What the run was started with: who it is for. Budgets are kept apart by them."""
     purpose: NotRequired[str]
     """What the next call of the model is for, a `Purpose`; left out, to decide. Set by the guard, read by `reason`."""
     added: NotRequired[Added]
     """What `Runs.extend` added to the limits."""
+    extensions: NotRequired[int]
+    """How often it did."""
     stop: NotRequired[str]
     """A stop reason that waits until the turn on the table is answered."""
     cancelled_by: NotRequired[str]
@@ -332,5 +338,7 @@ class TrailEntry(TypedDict):
     """Where the loop guard told the model that it goes round in circles: the kind of loop."""
     tries: NotRequired[list[str]]
     """How each try failed that was followed by another."""
+    cost_nano: NotRequired[int]
+    """What the call cost, for a tool with a price."""
     began: float
     seconds: float

@@ -35,6 +35,8 @@ class StopReason(StrEnum):
     MAX_TOOL_CALLS = "max_tool_calls"
     MAX_TOKENS = "max_tokens"
     MAX_COST = "max_cost"
+    RATE_LIMIT = "rate_limit"
+    """The model was called too often, and its rate refuses."""
     DEADLINE = "deadline"
     """The active seconds are used up."""
     LOOP = "loop"

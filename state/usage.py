@@ -131,6 +131,11 @@ def remove_tool_call(record: UsageRecord, tool: str) -> UsageRecord:
     return {**record, "tool_calls": record["tool_calls"] - 1, "by_tool": by_tool | ({tool: left} if left > 0 else {})}
 
 
+def add_cost(record: UsageRecord, cost_nano: int) -> UsageRecord:
+    """Count what a tool cost."""
+    return {**record, "cost_nano": record["cost_nano"] + cost_nano} if cost_nano else record
+
+
 def add_seconds(record: UsageRecord, seconds: float) -> UsageRecord:
     """Count active time; never negative, whatever the clock did."""
     return {**record, "seconds": round(record["seconds"] + max(0.0, seconds), 6)}

@@ -12,10 +12,10 @@ import pytest
 import loopwright
 
 NAMES = [
-    *("Agent", "Approval", "Checkpoints", "Effect", "Event", "EventKind", "Limits", "Loops", "LoopwrightError"),
-    *("Native", "NotDone", "Person", "Price", "ProposedAnswer", "ProposedCall", "Receipt", "Reflect", "Run"),
-    *("RunResult", "RunStatus", "Runs", "StopReason", "SyncRuns", "Usage", "allow", "annotate", "aopen_checkpoints"),
-    *("approve", "ask", "check", "confirmed", "create_agent", "deny", "edit"),
+    *("Agent", "Approval", "Budget", "Checkpoints", "Effect", "Event", "EventKind", "Limits", "Loops"),
+    *("LoopwrightError", "Native", "NotDone", "Person", "Price", "ProposedAnswer", "ProposedCall", "Rate", "Receipt"),
+    *("Reflect", "Run", "RunResult", "RunStatus", "Runs", "StopReason", "SyncRuns", "Usage", "allow", "annotate"),
+    *("aopen_checkpoints", "approve", "ask", "check", "confirmed", "create_agent", "deny", "edit"),
     *("from_user", "happened", "known", "not_happened", "open_checkpoints", "open_model", "plain", "reject"),
     *("respond", "tool"),
 ]

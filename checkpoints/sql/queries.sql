@@ -2,14 +2,14 @@
 
 -- name: start_run
 -- A run that was asked for and is not yet taken in; starting it again changes nothing.
-insert into lw_runs (id, thread_id, agent, task, input, status, requester, created_at, updated_at)
-values (:id, :thread_id, :agent, :task, :input, 'running', :requester, :now, :now)
+insert into lw_runs (id, thread_id, agent, task, input, status, requester, labels, created_at, updated_at)
+values (:id, :thread_id, :agent, :task, :input, 'running', :requester, :labels, :now, :now)
 on conflict (id) do nothing;
 
 -- name: begin_run
 -- The ring has taken the task in.
-insert into lw_runs (id, thread_id, agent, task, status, requester, created_at, updated_at)
-values (:id, :thread_id, :agent, :task, 'running', :requester, :now, :now)
+insert into lw_runs (id, thread_id, agent, task, status, requester, labels, created_at, updated_at)
+values (:id, :thread_id, :agent, :task, 'running', :requester, :labels, :now, :now)
 on conflict (id) do update set input = '', updated_at = :now;
 
 -- name: set_run_status
@@ -31,6 +31,12 @@ update lw_runs set worker = :worker where id = :id;
 -- name: cancel_run
 update lw_runs set cancel_by = :by, updated_at = :now
 where id = :id and cancel_by = '' and status in ('running', 'waiting')
+returning id;
+
+-- name: extend_run
+-- Compare and set: of two that add at one time, one does.
+update lw_runs set status = 'running', reason = '', added = :added, updated_at = :now
+where id = :id and status = 'stopped' and added = :before
 returning id;
 
 -- name: find_run
@@ -219,21 +225,48 @@ select * from lw_effects where run_id = :run_id order by began_at, id;
 
 -- name: open_attempt
 -- The next attempt at a step; none when the run was cancelled meanwhile.
-insert into lw_spend (run_id, step, attempt, model, status, input_tokens, output_tokens, cost_nano, opened_at)
+insert into lw_spend
+    (run_id, step, attempt, model, status, input_tokens, output_tokens, cost_nano, opened_at, call, charges)
 select :run_id, :step, 1 + (select count(*) from lw_spend where run_id = :run_id and step = :step),
-    :model, 'open', :input_tokens, :output_tokens, :cost_nano, :now
+    :model, 'open', :input_tokens, :output_tokens, :cost_nano, :now, :call, :charges
 where not exists (select 1 from lw_runs where id = :run_id and cancel_by <> '')
 returning attempt;
 
 -- name: settle_attempt
 update lw_spend set status = 'settled', input_tokens = :input_tokens, output_tokens = :output_tokens, cost_nano = :cost_nano
-where run_id = :run_id and step = :step and attempt = :attempt;
+where run_id = :run_id and step = :step and attempt = :attempt and status = 'open'
+returning attempt;
 
 -- name: attempts_of_step
-select * from lw_spend where run_id = :run_id and step = :step order by attempt;
+select * from lw_spend where run_id = :run_id and step = :step and call = :call order by attempt;
 
 -- name: attempts_of_run
 select * from lw_spend where run_id = :run_id order by step, attempt;
+
+-- name: find_budget
+select * from lw_budgets where id = :id;
+
+-- name: reserve_budget
+-- Only if it fits. The first reservation of a share makes its row; its caller has looked that it fits.
+insert into lw_budgets (id, name, label, since, tokens, cost_nano, updated_at)
+values (:id, :name, :label, :since, :tokens, :cost_nano, :now)
+on conflict (id) do update set tokens = lw_budgets.tokens + :tokens, cost_nano = lw_budgets.cost_nano + :cost_nano,
+    updated_at = :now
+where lw_budgets.tokens + :tokens <= :max_tokens and lw_budgets.cost_nano + :cost_nano <= :max_cost
+returning id;
+
+-- name: change_budget
+update lw_budgets set tokens = tokens + :tokens, cost_nano = cost_nano + :cost_nano, updated_at = :now where id = :id;
+
+-- name: rate_is_full
+-- The oldest of the newest calls that fill the window; none while there is room.
+select at from lw_rates where name = :name and at > :since order by at desc limit 1 offset :others;
+
+-- name: count_rate
+insert into lw_rates (name, at) values (:name, :now);
+
+-- name: forget_rate
+delete from lw_rates where name = :name and at <= :since;
 
 -- name: last_log
 select number, hash from lw_log_head;

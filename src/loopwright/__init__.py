@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     )
     from loopwright.runs import Event, EventKind, Receipt, Run, RunResult, Runs, SyncRuns
     from loopwright.state import (
+        Budget,
         Limits,
         Person,
+        Rate,
         RunStatus,
         StopReason,
         Usage,
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Agent",
     "Approval",
+    "Budget",
     "Checkpoints",
     "Effect",
     "Event",
@@ -58,6 +61,7 @@ __all__ = [
     "Price",
     "ProposedAnswer",
     "ProposedCall",
+    "Rate",
     "Receipt",
     "Reflect",
     "Run",
@@ -109,8 +113,10 @@ _ROOMS = {
     ),
     "runs": ("Event", "EventKind", "Receipt", "Run", "RunResult", "Runs", "SyncRuns"),
     "state": (
+        "Budget",
         "Limits",
         "Person",
+        "Rate",
         "RunStatus",
         "StopReason",
         "Usage",

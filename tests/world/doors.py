@@ -33,10 +33,16 @@ class Desk:
         return asyncio.run(main())
 
     def run(
-        self, message: str = "Do it.", *, thread_id: object = "t", run_id: str = "", requester: str = ""
+        self,
+        message: str = "Do it.",
+        *,
+        thread_id: object = "t",
+        run_id: str = "",
+        requester: str = "",
+        labels: Mapping[str, str] | None = None,
     ) -> RunResult:
         """Start a run, and wait until it rests."""
-        options = {"thread_id": thread_id, "run_id": run_id, "requester": requester}
+        options = {"thread_id": thread_id, "run_id": run_id, "requester": requester, "labels": labels}
         result: RunResult = self._call("run", message, **options)
         return result
 
@@ -68,6 +74,11 @@ class Desk:
     def cancel(self, run_id: str, by: str = "ana") -> Receipt:
         """End a run."""
         receipt: Receipt = self._call("cancel", run_id, by=by)
+        return receipt
+
+    def extend(self, run_id: str, *, by: str = "ana", **more: Any) -> Receipt:
+        """Let a run that stopped at a limit go on with more."""
+        receipt: Receipt = self._call("extend", run_id, by=by, **more)
         return receipt
 
     def recover(self) -> list[RunResult]:

@@ -13,7 +13,7 @@ from .answer_commands import approve, edit, reject, resolve, respond
 from .commanding import Group
 from .eval_commands import evaluate
 from .keeping_commands import log, prune
-from .run_commands import cancel, demo, recover, resume, run
+from .run_commands import cancel, demo, extend, recover, resume, run
 from .view_commands import check, inbox, show
 
 _TRY = [
@@ -64,6 +64,7 @@ _COMMANDS = (
     cancel,
     show,
     resume,
+    extend,
     recover,
     check,
     log,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
 from typing import Any, cast
+
+from loopwright.errors import ConfigurationError
 
 
 def parse_changes(changes: Sequence[str]) -> dict[str, Any]:
@@ -27,6 +30,33 @@ def _value(text: str) -> Any:
         return json.loads(text, parse_constant=_refuse)
     except ValueError:
         return text
+
+
+def parse_labels(labels: Sequence[str]) -> dict[str, str]:
+    """Read labels as they are typed, `name=value`.
+
+    Raises:
+        ConfigurationError: Naming what has another form.
+    """
+    read: dict[str, str] = {}
+    for label in labels:
+        name, is_there, value = label.partition("=")
+        if not (name and is_there):
+            raise ConfigurationError(f"--label {label!r} has not the form name=value", option="label")
+        read[name] = value
+    return read
+
+
+def parse_dollars(text: str) -> Decimal:
+    """Read an amount of money.
+
+    Raises:
+        ConfigurationError: If it is no number.
+    """
+    try:
+        return Decimal(text)
+    except InvalidOperation as error:
+        raise ConfigurationError(f"{text!r} is no amount of dollars", option="cost") from error
 
 
 def parse_args(text: str) -> dict[str, Any]:

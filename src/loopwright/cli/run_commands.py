@@ -33,6 +33,7 @@ def demo(*, as_json: bool) -> Exit:
 @click.option("--limit-tool-calls", type=click.IntRange(0), help="Tool calls at most.")
 @click.option("--limit-seconds", type=click.FloatRange(0), help="Active seconds at most.")
 @click.option("--limit-cost", metavar="DOLLARS", help="US dollars for model calls at most.")
+@click.option("--label", "labels", metavar="NAME=VALUE", multiple=True, help="Who it is for; budgets go by it.")
 @as_json
 def run(
     *,
@@ -45,6 +46,7 @@ def run(
     limit_tool_calls: int | None,
     limit_seconds: float | None,
     limit_cost: str | None,
+    labels: tuple[str, ...],
     as_json: bool,
 ) -> Exit:
     """Give an agent a task, and see each step as it happens.
@@ -52,6 +54,7 @@ def run(
     Ends when the run has ended, or waits for a person. Model and limits given here hold for the whole run, whichever
     process carries it on.
     """
+    from .arguments import parse_labels
     from .running import run_task
     from .screen import Screen
 
@@ -63,7 +66,8 @@ def run(
         "max_cost": limit_cost,
     }
     changes = {name: str(value) for name, value in given.items() if value is not None}
-    return run_task(message, thread, agent, changes, Screen(as_json=as_json), requester=requester)
+    screen, labelled = Screen(as_json=as_json), parse_labels(labels)
+    return run_task(message, thread, agent, changes, screen, requester=requester, labels=labelled)
 
 
 @click.command(cls=Command, examples=["loopwright resume 19ac1e"])
@@ -103,3 +107,24 @@ def cancel(*, run_id: str, by: str, as_json: bool) -> Exit:
     from .screen import Screen
 
     return cancelled(run_id, by, Screen(as_json=as_json))
+
+
+@click.command(cls=Command, examples=["loopwright extend 19ac1e --steps 10 --by ana"])
+@click.argument("run_id", metavar="RUN")
+@click.option("--steps", type=click.IntRange(0), default=0, help="Model calls more.")
+@click.option("--tool-calls", type=click.IntRange(0), default=0, help="Tool calls more.")
+@click.option("--tokens", type=click.IntRange(0), default=0, help="Tokens more.")
+@click.option("--cost", metavar="DOLLARS", default="0", help="US dollars more.")
+@click.option("--seconds", type=click.FloatRange(0), default=0.0, help="Active seconds more.")
+@by
+@as_json
+def extend(
+    *, run_id: str, steps: int, tool_calls: int, tokens: int, cost: str, seconds: float, by: str, as_json: bool
+) -> Exit:
+    """Let a run that stopped at a limit go on with more."""
+    from .arguments import parse_dollars
+    from .extending import extend as extended
+    from .screen import Screen
+
+    more = {"steps": steps, "tool_calls": tool_calls, "tokens": tokens, "seconds": seconds}
+    return extended(run_id, more, parse_dollars(cost), by, Screen(as_json=as_json))

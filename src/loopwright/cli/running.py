@@ -27,6 +27,7 @@ def run_task(
     screen: Screen,
     *,
     requester: str = "",
+    labels: Mapping[str, str] | None = None,
 ) -> Exit:
     """Start a run and drive it until it pauses or ends."""
     plain = parse_reference(agent)
@@ -35,7 +36,7 @@ def run_task(
     with open_store(create=True) as store:
         runs = SyncRuns(loaded, store, reference=str(reference))
         thread = uuid.uuid4().hex[:12] if thread_id is None else thread_id
-        started = runs.start(message, thread_id=thread, requester=requester)
+        started = runs.start(message, thread_id=thread, requester=requester, labels=labels)
         result = follow(loaded, str(reference), find_run(store.ledger, started.id), store, screen)
     screen.data(plain_result(result))
     return exit_of(result.status)

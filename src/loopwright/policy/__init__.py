@@ -17,7 +17,7 @@ from .answers import (
 )
 from .bounds import Bounds, bounds_of, name_limit
 from .conditions import Condition, check_conditions, confirmed, from_user, known, plain
-from .limits import calls_are_used_up, limit_met, over_limit, refuse_call, seconds_left
+from .limits import calls_are_used_up, limit_met, over_limit, refuse_call, refuse_price, seconds_left
 from .loops import Loops, check_loops
 from .people import describe_requirement, refuse_person
 from .room import SMALLEST_REPLY, Left, Room, Wanted, find_room, least, left_of
@@ -79,6 +79,7 @@ __all__ = [
     "reflection_of",
     "refuse_call",
     "refuse_person",
+    "refuse_price",
     "result_key",
     "rung_of",
     "screen",

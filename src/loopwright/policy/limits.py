@@ -40,6 +40,20 @@ def refuse_call(limits: Limits | Bounds, usage: UsageRecord, tool: str) -> str:
     return ""
 
 
+def refuse_price(limits: Limits | Bounds, usage: UsageRecord, cost_nano: int) -> str:
+    """Say why a priced call does not fit; empty when it does, or has no price.
+
+    Args:
+        limits: What bounds the run.
+        usage: What it has used.
+        cost_nano: The price of the call, and of those of its turn that were admitted before it.
+    """
+    bound = limits.max_cost_nano
+    if not cost_nano or bound is None or usage["cost_nano"] + cost_nano <= bound:
+        return ""
+    return "not run: its price is more than the limit on cost leaves"
+
+
 def calls_are_used_up(limits: Limits | Bounds, usage: UsageRecord) -> bool:
     """Tell whether no tool call at all fits any more."""
     return limits.max_tool_calls is not None and usage["tool_calls"] >= limits.max_tool_calls

@@ -13,17 +13,39 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START
 from langgraph.types import Command, StateSnapshot
 
-from loopwright.checkpoints import ALL, PLAIN_INVOKE, Approval, Checkpoints, RunRow, check_thread_id
+from loopwright.checkpoints import (
+    ALL,
+    PLAIN_INVOKE,
+    Approval,
+    Checkpoints,
+    RunRow,
+    check_thread_id,
+    extensions_of,
+    labels_of,
+)
 from loopwright.errors import ConfigurationError, RunError, RunNotFound, StorageCorrupt, ThreadMoved
-from loopwright.graphs import DEFAULT_NAME, Agent, compile_agent
-from loopwright.nodes import REQUESTER_KEY, RUN_ID_KEY, WAKE
-from loopwright.state import AgentState, RunStatus, StopReason, Verdict, current_run, digest, excerpt, storable
+from loopwright.graphs import DEFAULT_NAME, Agent, compile_agent, room_for_steps
+from loopwright.nodes import LABELS_KEY, REQUESTER_KEY, RUN_ID_KEY, WAKE, extension_message
+from loopwright.state import (
+    AgentState,
+    RunStatus,
+    StopReason,
+    Verdict,
+    check_label,
+    checked_labels,
+    current_run,
+    digest,
+    excerpt,
+    storable,
+)
 
 from .doors import Door
 from .results import Event, EventKind, RunResult, events_of, result_of
 
 logger = logging.getLogger(__name__)
 
+Labels = Mapping[str, str] | None
+"""Of a run; None for none."""
 POLL_SECONDS: Final = 0.05
 """How often a waiting caller looks whether the worker that drives a run is done with it."""
 TASK_CHARACTERS: Final = 200
@@ -58,12 +80,17 @@ class Driver:
         self.reference = reference or _default_reference(agent)
         self.on_reminder = on_reminder
 
-    async def start(self, message: str, thread_id: object, run_id: str, requester: str) -> RunRow:
+    async def start(
+        self, message: str, thread_id: object, run_id: str, requester: str, labels: Labels = None
+    ) -> RunRow:
         """Note a run in the ledger; with an id that was used before, return the run that is there."""
         message = _checked_message(message)
         self._check_requester(requester)
         thread = check_thread_id(thread_id)
         _check_name("run_id", run_id)
+        checked = checked_labels(labels)
+        for budget in self.agent.spec.budgets:
+            check_label(budget, checked)
         new_id = run_id or uuid.uuid4().hex
         await self.door.blocking(
             self.ledger.runs.start,
@@ -73,10 +100,12 @@ class Driver:
             message=message,
             task=excerpt(message, TASK_CHARACTERS),
             requester=requester,
+            labels=checked,
         )
         row = await self.row(new_id)
-        if (row.thread_id, row.requester) != (thread, requester) or not await self._is_about(row, message):
-            text = f"run id {run_id!r} was used before, for another message, thread or requester; "
+        asked = (thread, requester, checked)
+        if (row.thread_id, row.requester, labels_of(row)) != asked or not await self._is_about(row, message):
+            text = f"run id {run_id!r} was used before, for another message, thread, requester or labels; "
             raise ConfigurationError(text + "an id names one run for ever", run_id=run_id)
         return row
 
@@ -138,7 +167,11 @@ class Driver:
 
     def config(self, row: RunRow) -> RunnableConfig:
         """Return the config that drives a run."""
-        return {"configurable": {"thread_id": row.thread_id, RUN_ID_KEY: row.id, REQUESTER_KEY: row.requester}}
+        place = {"thread_id": row.thread_id, RUN_ID_KEY: row.id, REQUESTER_KEY: row.requester}
+        config: RunnableConfig = {"configurable": {**place, LABELS_KEY: labels_of(row)}}
+        if added := sum(one.get("steps", 0) for one in extensions_of(row)):
+            config["recursion_limit"] = room_for_steps(self.agent.spec.limits, added)
+        return config
 
     async def state(self, row: RunRow) -> AgentState:
         """Return the newest state of a run's thread."""
@@ -226,6 +259,11 @@ class Driver:
         state = cast("AgentState", snapshot.values)
         if _run_in(snapshot.values) != row.id:
             return await self._given_first(row, snapshot, state)
+        number = len(extensions_of(row))
+        if number > state["run"].get("extensions", 0) and RunStatus(state["run"]["status"]).is_final:
+            message = extension_message(row.id, number)
+            is_on_its_way = any(known.id == message.id for known in state["messages"])
+            return None if is_on_its_way else {"messages": [message]}
         if _has_untaken_task(snapshot, state):
             await self._end(row, StopReason.CANCELLED, 0)
             return _NOTHING

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from decimal import Decimal
 from types import TracebackType
 from typing import Any, Self
 
@@ -15,7 +16,8 @@ from loopwright.state import Happened, NotHappened, Person, PersonDecision, RunS
 
 from .deciding import cancel, decide, resolve
 from .doors import AsyncDoor
-from .driver import Driver
+from .driver import Driver, Labels
+from .extending import More, extend
 from .results import Event, Receipt, Run, RunResult, run_of
 
 logger = logging.getLogger(__name__)
@@ -50,7 +52,9 @@ class Runs:
         self._driver = Driver(agent, checkpoints, AsyncDoor(), reference, on_reminder)
         self._tasks: dict[str, asyncio.Task[RunResult]] = {}
 
-    async def start(self, message: str, *, thread_id: object, run_id: str = "", requester: str = "") -> Run:
+    async def start(
+        self, message: str, *, thread_id: object, run_id: str = "", requester: str = "", labels: Labels = None
+    ) -> Run:
         """Start a run and drive it in the background; it stands in the ledger before this returns.
 
         Args:
@@ -58,17 +62,22 @@ class Runs:
             thread_id: The conversation that it belongs to.
             run_id: Your own id for the run, such as a request's idempotency key: started twice, it is one run.
             requester: For whom it runs: a rule's `not_requester` keeps them from deciding about it.
+            labels: Who it is for, such as `{"tenant": "acme"}`: budgets are kept apart by them, and rules see them in
+                `proposed.run["labels"]`. Kept with the run, whoever carries it on.
 
         Raises:
-            ConfigurationError: If the message is empty, the thread id cannot be used, or a rule needs a requester.
+            ConfigurationError: If the message is empty, the thread id or a label cannot be used, a rule needs a
+                requester, or a budget a label.
         """
-        row = await self._driver.start(message, thread_id, run_id, requester)
+        row = await self._driver.start(message, thread_id, run_id, requester, labels)
         self._spawn(row.id)
         return run_of(row)
 
-    async def run(self, message: str, *, thread_id: object, run_id: str = "", requester: str = "") -> RunResult:
+    async def run(
+        self, message: str, *, thread_id: object, run_id: str = "", requester: str = "", labels: Labels = None
+    ) -> RunResult:
         """Start a run, and wait until it pauses or ends."""
-        started = await self.start(message, thread_id=thread_id, run_id=run_id, requester=requester)
+        started = await self.start(message, thread_id=thread_id, run_id=run_id, requester=requester, labels=labels)
         return await self.wait(started.id)
 
     async def wait(self, run_id: str) -> RunResult:
@@ -80,10 +89,10 @@ class Runs:
         return await asyncio.shield(self._spawn(run_id))
 
     async def stream(
-        self, message: str, *, thread_id: object, run_id: str = "", requester: str = ""
+        self, message: str, *, thread_id: object, run_id: str = "", requester: str = "", labels: Labels = None
     ) -> AsyncGenerator[Event]:
         """Start a run, drive it here, and yield what happens; the last event holds the result."""
-        row = await self._driver.start(message, thread_id, run_id, requester)
+        row = await self._driver.start(message, thread_id, run_id, requester, labels)
         async with aclosing(self.follow(row.id)) as events:
             async for event in events:
                 yield event
@@ -155,6 +164,43 @@ class Runs:
             RunNotFound: If there is no such run.
         """
         receipt = await cancel(self._driver, run_id, by)
+        self._spawn(run_id)
+        return receipt
+
+    async def extend(
+        self,
+        run_id: str,
+        *,
+        by: str,
+        steps: int = 0,
+        tool_calls: int = 0,
+        tokens: int = 0,
+        cost: Decimal = Decimal(0),
+        seconds: float = 0.0,
+        key: str = "",
+    ) -> Receipt:
+        """Let a run that stopped at a limit go on with more; stored before this returns, and never reset.
+
+        What is added holds for the run and for what its thread leaves to it; a shared budget is not moved by it. A
+        second click while the run goes on adds nothing, and gets a receipt that is not accepted.
+
+        Args:
+            run_id: Of a run that is `stopped` at `max_steps`, `max_tool_calls`, `max_tokens`, `max_cost` or `deadline`.
+            by: Who says so; kept in the log.
+            steps: Model calls more.
+            tool_calls: Tool calls more.
+            tokens: Tokens more.
+            cost: US dollars more.
+            seconds: Active seconds more.
+            key: Names this extension: under the same key it is added once for ever, also after the run has stopped
+                again.
+
+        Raises:
+            RunNotFound: If there is no such run.
+            RunError: If it did not stop at a limit, its thread has gone on, or it would stop at once again.
+            ConfigurationError: If an amount has the wrong form, or nothing is added.
+        """
+        receipt = await extend(self._driver, run_id, More(steps, tool_calls, tokens, cost, seconds), key, by)
         self._spawn(run_id)
         return receipt
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from loopwright.checkpoints import Approval, Checkpoints
@@ -12,7 +13,8 @@ from loopwright.state import Happened, NotHappened, Person, PersonDecision, RunS
 
 from .deciding import cancel, decide, resolve
 from .doors import BlockingDoor
-from .driver import Driver
+from .driver import Driver, Labels
+from .extending import More, extend
 from .results import Event, Receipt, Run, RunResult, run_of
 
 
@@ -34,21 +36,29 @@ class SyncRuns:
         """Drive an agent over checkpoints; see `Runs`. The hook runs in the caller's thread, too."""
         self._driver = Driver(agent, checkpoints, BlockingDoor(), reference, on_reminder)
 
-    def start(self, message: str, *, thread_id: object, run_id: str = "", requester: str = "") -> Run:
+    def start(
+        self, message: str, *, thread_id: object, run_id: str = "", requester: str = "", labels: Labels = None
+    ) -> Run:
         """Note a run in the ledger; `wait` drives it. See `Runs.start`."""
-        return run_of(run_through(self._driver.start(message, thread_id, run_id, requester)))
+        return run_of(run_through(self._driver.start(message, thread_id, run_id, requester, labels)))
 
-    def run(self, message: str, *, thread_id: object, run_id: str = "", requester: str = "") -> RunResult:
+    def run(
+        self, message: str, *, thread_id: object, run_id: str = "", requester: str = "", labels: Labels = None
+    ) -> RunResult:
         """Start a run, and drive it until it pauses or ends."""
-        return self.wait(self.start(message, thread_id=thread_id, run_id=run_id, requester=requester).id)
+        return self.wait(self.start(message, thread_id=thread_id, run_id=run_id, requester=requester, labels=labels).id)
 
     def wait(self, run_id: str) -> RunResult:
         """Drive a run that nobody drives until it pauses or ends; else wait for who does. See `Runs.wait`."""
         return run_through(self._driver.wait(run_id))
 
-    def stream(self, message: str, *, thread_id: object, run_id: str = "", requester: str = "") -> Iterator[Event]:
+    def stream(
+        self, message: str, *, thread_id: object, run_id: str = "", requester: str = "", labels: Labels = None
+    ) -> Iterator[Event]:
         """Start a run, drive it, and yield what happens; the last event holds the result."""
-        yield from self.follow(self.start(message, thread_id=thread_id, run_id=run_id, requester=requester).id)
+        yield from self.follow(
+            self.start(message, thread_id=thread_id, run_id=run_id, requester=requester, labels=labels).id
+        )
 
     def follow(self, run_id: str) -> Iterator[Event]:
         """Drive a run that nobody drives, and yield what happens; of one that is driven elsewhere, only its end."""
@@ -78,6 +88,22 @@ class SyncRuns:
     def cancel(self, run_id: str, *, by: str | Person) -> Receipt:
         """Ask for a run's end. `wait` carries it out, unless somebody drives the run. See `Runs.cancel`."""
         return run_through(cancel(self._driver, run_id, by))
+
+    def extend(
+        self,
+        run_id: str,
+        *,
+        by: str,
+        steps: int = 0,
+        tool_calls: int = 0,
+        tokens: int = 0,
+        cost: Decimal = Decimal(0),
+        seconds: float = 0.0,
+        key: str = "",
+    ) -> Receipt:
+        """Let a run that stopped at a limit go on with more. `wait` drives on. See `Runs.extend`."""
+        more = More(steps, tool_calls, tokens, cost, seconds)
+        return run_through(extend(self._driver, run_id, more, key, by))
 
     def recover(self) -> Sequence[RunResult]:
         """Carry on what crashed workers have left, one run after another. See `Runs.recover`."""

@@ -8,14 +8,15 @@ import math
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
 from string import Formatter
 from typing import Any, Literal, cast, get_args
 
 from pydantic import BaseModel, InstanceOf, PydanticUserError, ValidationError
 
-from loopwright.errors import ConfigurationError
-from loopwright.state import Happened, NotHappened, is_span, storable
+from loopwright.errors import ConfigurationError, ToolError
+from loopwright.state import NANO, Happened, NotHappened, Rate, is_amount, is_span, storable
 
 from .nested import decode_nested
 from .retrying import Retry
@@ -55,6 +56,19 @@ class Effect:
         Nothing of it is stored, and the model does not read it. May be called from any thread, at any time.
         """
         self.around.report(text)
+
+    costs: list[Decimal] = field(default_factory=list[Decimal], repr=False, compare=False)
+    """What the body has reported so far; see `report_cost`."""
+
+    def report_cost(self, dollars: Decimal) -> None:
+        """Say that this call has cost so much, in US dollars; several reports add up. For a tool with a `price`.
+
+        Raises:
+            ToolError: If it is no `Decimal` from 0 on.
+        """
+        if not is_amount(dollars):
+            raise ToolError(f"a cost of {dollars!r} was reported; give a Decimal from 0 on, in US dollars")
+        self.costs.append(dollars)
 
 
 def mentions_effect(hint: Any) -> bool:
@@ -133,6 +147,17 @@ class Contract:
     version: str = ""
     """A digest of that description: a call that was judged under another one does not run."""
 
+    price: Decimal | Literal["reported"] | None = None
+    """US dollars for each call that is begun, beside what its body reports; None: nothing is counted."""
+
+    rate: Rate | None = None
+    """How often it may be called, over all runs and processes of one ledger; None: at will."""
+
+    @property
+    def price_nano(self) -> int:
+        """What each call costs at least, in nano-dollars."""
+        return int((self.price * NANO).to_integral_value(ROUND_CEILING)) if isinstance(self.price, Decimal) else 0
+
     @property
     def is_read(self) -> bool:
         """Whether a call needs no claim in the ledger."""
@@ -199,6 +224,12 @@ def check_contract(contract: Contract) -> Contract:
     if contract.is_read and (contract.key or contract.verify):
         text = f"{where} is declared 'read', yet has a key or a verify hook; a read has no effect to name or to verify"
         raise ConfigurationError(text, tool=contract.name, option="effect")
+    if not (contract.price in (None, "reported") or is_amount(contract.price)):
+        text = f"{where}: price is {contract.price!r}; give a Decimal from 0 on, in US dollars, or 'reported'"
+        raise ConfigurationError(text, tool=contract.name, option="price")
+    if not _is_rate(contract.rate):
+        text = f"{where}: rate is {contract.rate!r}; give Rate(calls=…, per_seconds=…)"
+        raise ConfigurationError(text, tool=contract.name, option="rate")
     _check_verify(contract, where)
     _check_template("key", contract.key, contract)
     _check_template("serial", contract.serial, contract)
@@ -209,6 +240,10 @@ def check_contract(contract: Contract) -> Contract:
 
 def _is_timeout(value: object) -> bool:
     return is_span(value) or value == math.inf
+
+
+def _is_rate(value: object) -> bool:
+    return value is None or isinstance(value, Rate)
 
 
 def _is_text(value: object) -> bool:

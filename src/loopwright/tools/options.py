@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any, Literal, cast
 
 from typing_extensions import TypedDict
 
 from loopwright.errors import ConfigurationError
+from loopwright.state import Rate
 
 from .contract import Contract, EffectKind, OnError, Verify
 from .retrying import Retry
@@ -44,6 +46,13 @@ class ToolOptions(TypedDict, total=False):
     """Called as `verify(effect, args)` when nobody knows whether a call happened; see `happened`."""
     hands_over: bool
     """Whether a person takes over once it has succeeded: the run then ends with the stop reason `escalated`."""
+
+    price: Decimal | Literal["reported"] | None
+    """US dollars for each call that is begun, counted into the run's cost; the body can add to it by
+    `effect.report_cost(…)`. `"reported"`: only what the body says."""
+
+    rate: Rate | None
+    """How often it may be called, over all runs and processes of one ledger."""
 
 
 def declare(contract: Contract, options: ToolOptions) -> Contract:

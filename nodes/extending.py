@@ -1,0 +1,75 @@
+"""How a run that met a limit goes on with more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import HumanMessage
+
+from loopwright.checkpoints import extensions_of
+from loopwright.state import (
+    NUDGE,
+    Added,
+    AgentState,
+    RunRecord,
+    RunStatus,
+    add_seconds,
+    current_run,
+    remove_run,
+)
+
+from .port import Port
+
+GO_ON = "You may go on: more was allowed. Continue with the task."
+
+
+def extension_message(run_id: str, number: int) -> HumanMessage:
+    """Return the message by which a run takes up its extension; the same one however often it is sent."""
+    return HumanMessage(GO_ON, id=f"{NUDGE}extend-{run_id}-{number}")
+
+
+def sum_of(extensions: Sequence[Mapping[str, Any]]) -> Added:
+    """Return what was added in all."""
+    return Added(
+        steps=sum(one.get("steps", 0) for one in extensions),
+        tool_calls=sum(one.get("tool_calls", 0) for one in extensions),
+        tokens=sum(one.get("tokens", 0) for one in extensions),
+        cost_nano=sum(one.get("cost_nano", 0) for one in extensions),
+        seconds=sum(one.get("seconds", 0.0) for one in extensions),
+    )
+
+
+async def extensions_to_take(state: AgentState, port: Port) -> Sequence[Mapping[str, Any]] | None:
+    """Return what was added to a run that has ended, by the ledger; None where nothing was, whatever a message says."""
+    messages, run = state.get("messages") or [], current_run(state)
+    if run is None or not messages or not RunStatus(run["status"]).is_final:
+        return None
+    if not str(messages[-1].id).startswith(f"{NUDGE}extend-{run['id']}-"):
+        return None
+    ledger = await port.ledger()
+    row = await port.ask(ledger, ledger.runs.find, run["id"])
+    extensions = extensions_of(row) if row is not None else []
+    return extensions if len(extensions) > run.get("extensions", 0) else None
+
+
+def go_on(extensions: Sequence[Mapping[str, Any]], state: AgentState, port: Port) -> dict[str, Any]:
+    """Open the run again: its counters go on, and count no longer among its thread's earlier runs."""
+    before = state["run"]
+    run = RunRecord(
+        id=before["id"],
+        task_id=before["task_id"],
+        task=before["task"],
+        began=before["began"],
+        status=RunStatus.RUNNING,
+        reason="",
+        answer="",
+        error="",
+        added=sum_of(extensions),
+        extensions=len(extensions),
+    )
+    if "labels" in before:
+        run["labels"] = before["labels"]
+    usage = state["usage"]
+    thread = remove_run(state["thread"], usage)
+    return {"run": run, "thread": thread, "usage": add_seconds(usage, port.elapsed()), "decision": None, "turn": []}
