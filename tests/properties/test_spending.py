@@ -1,0 +1,80 @@
+"""Whatever a model says and tools cost: no sequence of runs spends over a limit, if usage stays within the reserved."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage
+
+from loopwright import Budget, Limits, Price, SyncRuns, create_agent, open_checkpoints, tool
+from loopwright.testing import ScriptedModel, call
+
+PRICE = Price(Decimal(1), Decimal(3))
+TURN = st.tuples(st.sampled_from(["look", "buy", "both", "answer"]), st.integers(min_value=1, max_value=600))
+
+
+class Bounded(ScriptedModel):
+    """Says what was drawn, as long as was drawn, within its cap and within what the input was estimated at."""
+
+    max_tokens: int = 400
+    drawn: Any = ()
+
+    def __init__(self, drawn: list[Any]) -> None:
+        """Take what was drawn."""
+        super().__init__([])
+        self.drawn = [*drawn]
+
+    def _generate(self, messages: list[Any], *args: Any, **kwargs: Any) -> Any:
+        kind, length = self.drawn.pop(0) if self.drawn else ("answer", 5)
+        output = min(length, self.max_tokens, kwargs.get("max_tokens", self.max_tokens))
+        names = {"look": ["look"], "buy": ["buy"], "both": ["buy", "buy", "look"], "answer": []}[kind]
+        calls: list[Any] = [
+            {**call(name, code=f"{length}-{place}"), "id": f"{place}"} for place, name in enumerate(names)
+        ]
+        usage: Any = {"input_tokens": 1, "output_tokens": output, "total_tokens": 1 + output}
+        self._turns, self._used = [AIMessage("Said.", tool_calls=calls, usage_metadata=usage)], 0
+        return super()._generate(messages, *args)
+
+
+@tool(effect="read")
+def look(code: str) -> str:
+    """Look up an order by its code; returns its status."""
+    return f"{code} is there"
+
+
+@tool(effect="read", price=Decimal("0.0004"))
+def buy(code: str) -> str:
+    """Buy a report about an order by its code; returns it."""
+    return f"{code} is dear"
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(TURN, min_size=1, max_size=20), st.integers(0, 3000), st.integers(0, 4000), st.booleans())
+def test_no_sequence_of_runs_spends_over_a_limit(turns: list[Any], run: int, shared: int, wrap_up: bool) -> None:  # noqa: FBT001 -- drawn
+    """Of the run, of its thread, or of the budget that its threads share."""
+    dollars = Decimal(1) / 1_000_000
+    limits = Limits(
+        max_tokens=run, max_cost=run * 2 * dollars, thread=Limits(max_tokens=2 * run, max_cost=run * 3 * dollars)
+    )
+    budget = Budget(name="b", max_cost=shared * dollars, max_tokens=shared)
+    agent = create_agent(Bounded(turns), [look, buy], price=PRICE, limits=limits, budgets=[budget], wrap_up=wrap_up)
+    totals: dict[str, list[Any]] = {}
+    with open_checkpoints("memory:") as checkpoints:
+        runs = SyncRuns(agent, checkpoints)
+        for number in range(6):
+            thread = f"t{number % 2}"
+            result = runs.run("Do it.", thread_id=thread)
+            assert result.usage.tokens <= run
+            assert result.usage.cost <= run * 2 * dollars
+            totals.setdefault(thread, []).append(result.usage)
+        checkpoints.ledger.spend.flush()
+        (drawn,) = checkpoints.ledger.budgets.drawn([budget.share({}, 0)])
+    used = [usage for usages in totals.values() for usage in usages]
+    for usages in totals.values():
+        assert sum(usage.tokens for usage in usages) <= 2 * run
+        assert sum(usage.cost for usage in usages) <= run * 3 * dollars
+    assert drawn.tokens == sum(usage.tokens for usage in used) <= shared
+    assert Decimal(drawn.cost_nano) / 10**9 == sum(usage.cost for usage in used) <= shared * dollars
