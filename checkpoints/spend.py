@@ -129,7 +129,9 @@ class Spend:
             "charges": json.dumps([share.id for share in ordered]) if shares else "",
             "now": self._clock(),
         }
-        full, opened = self._open_charged(ordered, attempt) if shares else (None, self._with_waiting(attempt))
+        # The calls of a turn are opened at one time, and each counts the rows that are there: one after the other.
+        is_alone = not (shares or call)
+        full, opened = (None, self._with_waiting(attempt)) if is_alone else self._open_charged(ordered, attempt)
         if full is not None:
             return Opened(0, (), "", full)
         number = opened[0]["attempt"] if opened else 0

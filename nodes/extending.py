@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import HumanMessage
 
@@ -20,6 +20,9 @@ from loopwright.state import (
 )
 
 from .port import Port
+
+_OF_ITS_ENDING = ("over_limit", "limit", "purpose", "stop", "cancelled_by", "malformed")
+"""What a run's record says of how it ended; the rest, such as its requester, holds as long as the run does."""
 
 GO_ON = "You may go on: more was allowed. Continue with the task."
 
@@ -55,21 +58,10 @@ async def extensions_to_take(state: AgentState, port: Port) -> Sequence[Mapping[
 
 def go_on(extensions: Sequence[Mapping[str, Any]], state: AgentState, port: Port) -> dict[str, Any]:
     """Open the run again: its counters go on, and count no longer among its thread's earlier runs."""
-    before = state["run"]
-    run = RunRecord(
-        id=before["id"],
-        task_id=before["task_id"],
-        task=before["task"],
-        began=before["began"],
-        status=RunStatus.RUNNING,
-        reason="",
-        answer="",
-        error="",
-        added=sum_of(extensions),
-        extensions=len(extensions),
-    )
-    if "labels" in before:
-        run["labels"] = before["labels"]
+    kept = {name: value for name, value in state["run"].items() if name not in _OF_ITS_ENDING}
+    on = {"status": RunStatus.RUNNING, "reason": "", "answer": "", "error": ""}
+    more = {"added": sum_of(extensions), "extensions": len(extensions)}
+    run = cast("RunRecord", {**kept, **on, **more})
     usage = state["usage"]
     thread = remove_run(state["thread"], usage)
     return {"run": run, "thread": thread, "usage": add_seconds(usage, port.elapsed()), "decision": None, "turn": []}

@@ -12,9 +12,11 @@ from tests.world.stores import Store
 from tests.world.stories import ANSWER, build_shop, finish
 from tests.world.till import Till
 
-from loopwright import SyncRuns, open_checkpoints
+from loopwright import Budget, SyncRuns, open_checkpoints
+from loopwright.checkpoints import Drawn, extensions_of, labels_of
 from loopwright.checkpoints.database import SCHEMA_VERSION, load_migration
 from loopwright.errors import StorageError, VersionUnsupported
+from loopwright.state import Tokens
 
 MANY = 8
 
@@ -151,5 +153,18 @@ def test_the_first_schema_is_brought_up_to_date(empty: Store) -> None:
     empty.run([*load_migration(1), f"{run} values ('r1', 't', 'a', 'hello', 'running', 1, 1)"])
     empty.run(note if empty.kind == "postgres" else ["pragma user_version = 1"])
     with open_checkpoints(empty.url) as checkpoints:
-        assert ["r1"] == [run.id for run in checkpoints.ledger.runs.list(status="running")]
+        runs, spend = checkpoints.ledger.runs, checkpoints.ledger.spend
+        (old,) = runs.list(status="running")
+        assert ("r1", "", {}, []) == (old.id, old.requester, labels_of(old), extensions_of(old))
+        runs.start("r2", thread_id="t2", agent="a", message="Hi.", task="Hi.", labels={"tenant": "acme"})
+        row = runs.find("r2")
+        assert row is not None
+        assert {"tenant": "acme"} == labels_of(row)
+        share = Budget(name="b", max_tokens=9).share({}, 0)
+        spend.open("r2", 1, model="m", estimate=Tokens(5, 4), cost_nano=7, shares=[share])
+        assert [Drawn(9, 7)] == checkpoints.ledger.budgets.drawn([share])
+    versions = "select version from lw_schema order by version" if empty.kind == "postgres" else "pragma user_version"
+    reached = [version for (version,) in empty.execute(versions)]
+    assert reached[-1] == SCHEMA_VERSION
+    assert empty.kind == "sqlite" or reached == list(range(1, SCHEMA_VERSION + 1))
     assert {"lw_runs_by_creation", "lw_runs_by_status"} <= fenced(empty)

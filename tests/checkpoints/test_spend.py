@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
+import pytest
+from tests.world.stores import Store, open_store
+
 from loopwright import Checkpoints, open_checkpoints
-from loopwright.checkpoints import Attempt
+from loopwright.checkpoints import Attempt, Opened
 from loopwright.state import Tokens
 
 GUESS = Tokens(100, 1024, estimated=True)
+
+
+@pytest.fixture(name="shared")
+def lend_shared_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    """A store that threads and processes share."""
+    return open_store(request, tmp_path)
 
 
 def test_an_open_attempt_counts_as_its_estimate(checkpoints: Checkpoints) -> None:
@@ -46,3 +56,24 @@ def test_a_cancelled_run_opens_none(checkpoints: Checkpoints) -> None:
     ledger.cancel("r1", "ana")
     assert ledger.spend.open("r1", 1, model="m", estimate=GUESS, cost_nano=7).cancelled_by == "ana"
     assert ledger.spend.of_run("r1") == []
+
+
+@pytest.mark.parametrize("shared", ["sqlite", "postgres"], indirect=True)
+def test_the_priced_calls_of_a_turn_are_opened_at_one_time(shared: Store) -> None:
+    """Each gets its own number, and none takes another call's row for a lost try of its own."""
+    opened: list[Opened] = []
+    with open_checkpoints(shared.url) as checkpoints:
+        spend = checkpoints.ledger.spend
+        start = threading.Barrier(8)
+
+        def buy(place: int) -> None:
+            start.wait()
+            opened.append(spend.open("r1", 1, model="buy", estimate=Tokens(0, 0), cost_nano=7, call=f"{place}"))
+
+        threads = [threading.Thread(target=buy, args=[place]) for place in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert list(range(1, 9)) == sorted(one.number for one in opened)
+    assert not [lost for one in opened for lost in one.lost]

@@ -12,8 +12,8 @@ from tests.world.doors import DOORS, Desk, DoorName
 from tests.world.plans import planned
 from tests.world.till import Till
 
-from loopwright import Agent, Checkpoints, Limits, Price, StopReason, SyncRuns, create_agent
-from loopwright.errors import ConfigurationError, RunError
+from loopwright import Agent, Checkpoints, Limits, Price, StopReason, SyncRuns, approve, ask, create_agent
+from loopwright.errors import ConfigurationError, InvalidDecision, RunError
 from loopwright.testing import ScriptedModel, call, check_transcript
 
 LOOKS = [call("look", order_id=f"A{number}") for number in range(30)]
@@ -128,6 +128,21 @@ def test_a_crash_between_the_extension_and_the_first_step(checkpoints: Checkpoin
     runs.extend("r", steps=9, by="ana")
     (result,) = SyncRuns(agent, checkpoints).recover()
     assert ("succeeded", 7) == (result.status, result.usage.steps)
+
+
+def test_whose_run_it_is_is_kept(checkpoints: Checkpoints) -> None:
+    """Who asked for a run may not approve for himself, however often it was extended."""
+    till, rule = Till(), ask("pay", not_requester=True)
+    turns: list[Any] = [LOOKS[0], call("pay", order_id="A1", amount=5), "Paid."]
+    limits, tools = Limits(max_steps=1), [till.look(), till.pay()]
+    agent = create_agent(ScriptedModel(turns), tools, limits=limits, permissions=[rule])
+    desk = Desk(agent, checkpoints)
+    desk.run(run_id="r", requester="rita")
+    desk.extend("r", steps=5)
+    waiting = desk.wait("r")
+    with pytest.raises(InvalidDecision, match="rita"):
+        desk.decide(waiting.approvals[0].id, approve(), by="rita")
+    assert ("Paid.", [("A1", 5)]) == (desk.answer(waiting, approve(), by="ben").answer, till.paid)
 
 
 def test_last_words_come_again(checkpoints: Checkpoints) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from loopwright.checkpoints import PLAIN_INVOKE, RunRow, extensions_of
+from loopwright.checkpoints import RunRow, extensions_of
 from loopwright.errors import ConfigurationError, RunError
 from loopwright.state import NANO, RunStatus, StopReason, current_run, is_amount, is_span, person_of, storable
 
@@ -105,7 +105,7 @@ async def _check(driver: Driver, row: RunRow, plain: Mapping[str, Any]) -> None:
         stands = f"{row.status} ({row.reason})" if row.reason else row.status
         text = f"run {row.id} is {stands}; only a run that stopped at a limit can be extended: {', '.join(_NEEDED)}"
         raise RunError(text, run_id=row.id, status=row.status)
-    if row.agent == PLAIN_INVOKE:
+    if row.is_plain:
         text = f"run {row.id} was driven by whoever called the agent itself; send a new message on its thread"
         raise RunError(text, run_id=row.id)
     if ("cost_nano" if needed == "cost" else needed) not in plain:
