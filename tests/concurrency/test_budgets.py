@@ -16,6 +16,8 @@ from loopwright import Agent, Budget, Price, RunResult, StopReason, SyncRuns, cr
 from loopwright.testing import ScriptedModel, call
 
 RUNS = 50
+INPUT = 5
+"""Tokens of each call, fewer than are reserved for its message: what is reserved bounds what is billed."""
 PRICE = Price(Decimal(1), Decimal(10))
 DOLLAR = Budget(name="support", by="tenant", max_cost=Decimal(1), per="day")
 
@@ -57,7 +59,7 @@ class Spender(ScriptedModel):
         most = min(self.max_tokens, kwargs.get("max_tokens", self.max_tokens))
         first = messages[-1].type == "human"
         turn = call("unknown") if first else "Done."
-        self._turns = [self.meter.say(turn, 10, most)]
+        self._turns = [self.meter.say(turn, INPUT, most)]
         self._used = 0
         return super()._generate(messages, *args)
 
