@@ -13,7 +13,7 @@ from tests.world.stores import Store, open_store
 from loopwright import Checkpoints, Limits, Rate, StopReason, create_agent, open_checkpoints, tool
 from loopwright.errors import ConfigurationError
 from loopwright.testing import ManualClock, ScriptedModel, call, check_transcript
-from loopwright.tools import Tool
+from loopwright.tools import Retry, Tool
 
 HOUR = Rate(calls=2, per_seconds=3600, when_exceeded="refuse")
 
@@ -114,6 +114,20 @@ def test_no_window_holds_more(checkpoints: Checkpoints, clock: ManualClock) -> N
         clock.advance(7)
     assert all(later - earlier >= 60 for earlier, later in zip(granted, granted[3:], strict=False))
     assert len(granted) >= 18
+
+
+def test_another_try_counts(checkpoints: Checkpoints) -> None:
+    """A call that fails is tried again only as often as the rate lets it be made."""
+    tried: list[str] = []
+
+    @tool(effect="read", rate=HOUR, retry=Retry(tries=5, base=0.001))
+    def look(code: str) -> str:
+        """Look up an order by its code. Returns its status."""
+        tried.append(code)
+        raise ConnectionError("gone")
+
+    result = Desk(create_agent(ScriptedModel([call("look", code="a"), "Done."]), [look]), checkpoints).run()
+    assert (2, "error") == (len(tried), result.trail[0]["outcome"])
 
 
 WRONG: list[dict[str, Any]] = [
