@@ -13,7 +13,7 @@ from typing import Any
 from loopwright.errors import VersionUnsupported
 from loopwright.state import storable
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Of the ledger's tables."""
 
 Row = dict[str, Any]

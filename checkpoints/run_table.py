@@ -51,6 +51,8 @@ class RunRow:
     """JSON; empty for none."""
     added: str = ""
     """JSON: what was added to its limits, one entry each time; empty for nothing."""
+    context: str = ""
+    """What its caller gave it besides its message: JSON, without secrets; empty for nothing."""
 
     @property
     def is_final(self) -> bool:
@@ -82,11 +84,14 @@ class RunTable:
         task: str,
         requester: str = "",
         labels: Mapping[str, str] | None = None,
+        context: str = "",
     ) -> None:
         """Note that a run was asked for; a second time changes nothing."""
         values = {"thread_id": thread_id, "agent": agent, "task": task, "requester": requester}
         kept = dump_labels(labels)
-        self._database.write("start_run", id=run_id, input=message, labels=kept, now=self._clock(), **values)
+        self._database.write(
+            "start_run", id=run_id, input=message, labels=kept, context=context, now=self._clock(), **values
+        )
 
     def begin(
         self,

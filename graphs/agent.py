@@ -40,6 +40,7 @@ from .calling import (
     kept_alive,
     of_own_call,
     own_saver,
+    with_context,
 )
 from .routes import Route, Routes
 
@@ -54,10 +55,11 @@ ResponseForm = type[Any] | Mapping[str, Any] | Native
 """What `response_format` takes. `Any`: each agent has a type of its own."""
 
 
-def build_ring(spec: AgentSpec, ledgers: Ledgers) -> StateGraph[AgentState, None, AgentInput, AgentState]:
+def build_ring(spec: AgentSpec, ledgers: Ledgers) -> StateGraph[AgentState, Any, AgentInput, AgentState]:
     """Assemble the ring: this function is the picture above."""
     routes = Routes(spec.limits, spec.wrap_up, spec.serial_key)
-    ring = StateGraph(AgentState, input_schema=AgentInput)
+    context = spec.context.schema if spec.context is not None else None
+    ring = StateGraph(AgentState, context, input_schema=AgentInput)
 
     ring.add_node("observe", Node("observe", observe, spec, ledgers, on_branch=reopen))
     ring.add_node("guard", Node("guard", guard, spec, ledgers, on_branch=reopen))
@@ -72,7 +74,7 @@ def build_ring(spec: AgentSpec, ledgers: Ledgers) -> StateGraph[AgentState, None
     return ring
 
 
-class Agent(CompiledStateGraph[AgentState, None, AgentInput, AgentState]):
+class Agent(CompiledStateGraph[AgentState, Any, AgentInput, AgentState]):
     """A compiled ring with its frozen specification; a LangGraph graph like any other.
 
     Attributes:
@@ -90,6 +92,7 @@ class Agent(CompiledStateGraph[AgentState, None, AgentInput, AgentState]):
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002 -- LangGraph's name
         """Stream as LangGraph does, within the agent's limits; each checkpoint is stored before the next step."""
         checked = checked_config(self.spec.limits, config, self.config)
+        options = with_context(self.spec, options)
         if is_resume(input):
             checked = checked_resume(self, input, checked)
         else:
@@ -108,6 +111,7 @@ class Agent(CompiledStateGraph[AgentState, None, AgentInput, AgentState]):
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # noqa: A002 -- LangGraph's name
         """Do the same, awaited."""
         checked = checked_config(self.spec.limits, config, self.config)
+        options = with_context(self.spec, options)
         if is_resume(input):
             checked = await asyncio.to_thread(checked_resume, self, input, checked)
         else:
@@ -145,6 +149,7 @@ def create_agent(
     verify_seconds: float = 30.0,
     checkpoints: Checkpoints | None = None,
     store: BaseStore | None = None,
+    context_schema: type[Any] | None = None,
     name: str = DEFAULT_NAME,
     max_result_characters: int = 20_000,
     max_turn_characters: int = 100_000,
@@ -180,6 +185,10 @@ def create_agent(
             agent exported for Studio has none.
         store: LangGraph's store, which tools reach by `ToolRuntime` and `InjectedStore`; it is yours to set up and
             close, and what is in it outlives threads.
+        context_schema: The type of what a caller gives a run besides its message, as `context=`: who the user is, and
+            what tools need on their behalf. A pydantic model, a dataclass or a `TypedDict`. Tools reach it by
+            `ToolRuntime.context`; the model never sees it, and fields that are secret (`SecretStr`, or
+            `Annotated[…, Secret]`) are never stored.
         name: Shown in Studio and in traces.
         max_result_characters: How much of one tool result the model is shown. The rest is kept with the message, and
             the model can read on in it by the built-in `read_result`, which it is offered from then on.
@@ -204,6 +213,7 @@ def create_agent(
         name=name,
         unknown=unknown,
         store=store,
+        context_schema=context_schema,
         caps=Caps(max_result_characters, max_turn_characters),
         answers=build_answer_rules(verify, answer_retries, verify_seconds, reflect),
         response_format=response_format,

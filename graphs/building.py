@@ -15,7 +15,7 @@ from langgraph.store.base import BaseStore
 from loopwright.checkpoints import Checkpoints
 from loopwright.errors import ConfigurationError, DuplicateTool, UnknownTool
 from loopwright.models import Price, Pricer, build_form, check_form, estimate_tools, known_price, model_name, open_model
-from loopwright.nodes import AgentSpec
+from loopwright.nodes import AgentSpec, ContextShape
 from loopwright.policy import AnswerRules, Loops, Rule, check_conditions, check_loops, check_rules
 from loopwright.state import Budget, Limits, Rate, storable
 from loopwright.tools import READ_RESULT, Caps, Contract, Tool, build_reader, contract_of
@@ -39,6 +39,7 @@ def build_spec(
     name: str,
     unknown: Mapping[str, Any],
     store: BaseStore | None,
+    context_schema: type[Any] | None,
     caps: Caps,
     answers: AnswerRules,
     response_format: object,
@@ -86,6 +87,7 @@ def build_spec(
         wrap_up=wrap_up,
         store=store,
         caps=caps,
+        context=None if context_schema is None else ContextShape(context_schema),
         answers=answers,
         form=build_form(response_format, opened),
     )

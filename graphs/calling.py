@@ -13,7 +13,7 @@ from langgraph.types import Command
 
 from loopwright.checkpoints import FORK_KEY, RING_KEY, Ledger, Saver, check_thread_id
 from loopwright.errors import ApprovalNotFound, ConfigurationError, InvalidDecision, StorageCorrupt, ThreadNotFound
-from loopwright.nodes import BRANCH_KEY, LABELS_KEY, RUN_ID_KEY
+from loopwright.nodes import BRANCH_KEY, LABELS_KEY, RUN_ID_KEY, AgentSpec
 from loopwright.state import Budget, Limits, check_label, checked_labels
 
 if TYPE_CHECKING:
@@ -76,6 +76,17 @@ def check_labels(budgets: Sequence[Budget], config: RunnableConfig) -> None:
     labels = checked_labels((config.get("configurable") or {}).get(LABELS_KEY))
     for budget in budgets:
         check_label(budget, labels)
+
+
+def with_context(spec: AgentSpec, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a call with its context checked: LangGraph's own message would tell secret values.
+
+    Raises:
+        ConfigurationError: If the context does not fit the agent's `context_schema`.
+    """
+    if spec.context is None or options.get("context") is None:
+        return options
+    return {**options, "context": spec.context.taken(options["context"])}
 
 
 def own_saver(agent: Agent) -> Saver | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .act import ActTask, act
 from .branches import reopen
+from .contexts import ContextShape
 from .extending import extension_message
 from .guard import Moment, guard, moment_of
 from .ledgers import Ledgers
@@ -24,6 +25,7 @@ __all__ = [
     "WAKE",
     "ActTask",
     "AgentSpec",
+    "ContextShape",
     "Ledgers",
     "Moment",
     "Node",

@@ -18,6 +18,8 @@ from loopwright.policy import AnswerRules, Bounds, Loops, Rule, bounds_of
 from loopwright.state import Budget, Call, Limits, Purpose, Rate, RunRecord, ThreadRecord, digest
 from loopwright.tools import UNTRUSTED_NOTE, Caps, Contract, full_text
 
+from .contexts import ContextShape
+
 
 @dataclass(frozen=True)
 class AgentSpec:
@@ -56,6 +58,8 @@ class AgentSpec:
     """What a final answer must stand before it counts."""
     form: AnswerForm | None = None
     """The form of the final answer; None: any text."""
+    context: ContextShape | None = None
+    """The type of what a caller gives a run besides its message; None for nothing."""
     channels: tuple[str, ...] = ("messages", "run", "usage", "thread", "trail")
     """What a tool can read of the state."""
 

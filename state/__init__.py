@@ -51,6 +51,7 @@ from .records import (
     new_call,
 )
 from .seconds import is_span
+from .secret import Secret
 from .status import RunStatus, StopReason
 from .transcript import FORGET, NUDGE, calls_tool, fold_messages, fold_taint, fold_trail, last_text
 from .upgrading import SCHEMA_VERSION, count_steps, new_thread, upgrade, upgrade_call
@@ -108,6 +109,7 @@ __all__ = [
     "Result",
     "RunRecord",
     "RunStatus",
+    "Secret",
     "Share",
     "StopReason",
     "TaintSource",

@@ -13,11 +13,11 @@ import loopwright
 
 NAMES = [
     *("Agent", "Approval", "Budget", "Checkpoints", "Effect", "Event", "EventKind", "Limits", "Loops"),
-    *("LoopwrightError", "Native", "NotDone", "Person", "Price", "ProposedAnswer", "ProposedCall", "Rate", "Receipt"),
-    *("Reflect", "Run", "RunResult", "RunStatus", "Runs", "StopReason", "SyncRuns", "Usage", "allow", "annotate"),
-    *("aopen_checkpoints", "approve", "ask", "check", "confirmed", "create_agent", "deny", "edit"),
-    *("from_user", "happened", "known", "not_happened", "open_checkpoints", "open_model", "plain", "reject"),
-    *("respond", "tool"),
+    *("LoopwrightError", "Native", "NotDone", "Person", "Price", "ProposedAnswer", "ProposedCall", "Rate"),
+    *("Receipt", "Reflect", "Retry", "Run", "RunResult", "RunStatus", "Runs", "Secret", "StopReason"),
+    *("SyncRuns", "Usage", "allow", "annotate", "aopen_checkpoints", "approve", "ask", "check", "confirmed"),
+    *("create_agent", "deny", "edit", "from_user", "happened", "known", "not_happened", "open_checkpoints"),
+    *("open_model", "plain", "reject", "respond", "tool"),
 ]
 TESTING = ["ManualClock", "ScriptExhausted", "ScriptedModel", "call", "check_transcript"]
 ROOMS = ["checkpoints", "graphs", "models", "nodes", "policy", "runs", "state", "testing", "tools"]

@@ -2,8 +2,8 @@
 
 -- name: start_run
 -- A run that was asked for and is not yet taken in; starting it again changes nothing.
-insert into lw_runs (id, thread_id, agent, task, input, status, requester, labels, created_at, updated_at)
-values (:id, :thread_id, :agent, :task, :input, 'running', :requester, :labels, :now, :now)
+insert into lw_runs (id, thread_id, agent, task, input, status, requester, labels, context, created_at, updated_at)
+values (:id, :thread_id, :agent, :task, :input, 'running', :requester, :labels, :context, :now, :now)
 on conflict (id) do nothing;
 
 -- name: begin_run

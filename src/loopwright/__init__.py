@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Person,
         Rate,
         RunStatus,
+        Secret,
         StopReason,
         Usage,
         approve,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
         reject,
         respond,
     )
-    from loopwright.tools import Effect, annotate, tool
+    from loopwright.tools import Effect, Retry, annotate, tool
 
 __all__ = [
     "Agent",
@@ -64,10 +65,12 @@ __all__ = [
     "Rate",
     "Receipt",
     "Reflect",
+    "Retry",
     "Run",
     "RunResult",
     "RunStatus",
     "Runs",
+    "Secret",
     "StopReason",
     "SyncRuns",
     "Usage",
@@ -118,6 +121,7 @@ _ROOMS = {
         "Person",
         "Rate",
         "RunStatus",
+        "Secret",
         "StopReason",
         "Usage",
         "approve",
@@ -127,7 +131,7 @@ _ROOMS = {
         "reject",
         "respond",
     ),
-    "tools": ("Effect", "annotate", "tool"),
+    "tools": ("Effect", "Retry", "annotate", "tool"),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -31,7 +31,7 @@ class Door(ABC):
         """Call what may block."""
 
     @abstractmethod
-    async def call(self, hook: Callable[[T], object], given: T) -> None:
+    async def call(self, hook: Callable[P, object], /, *args: P.args, **kwargs: P.kwargs) -> object:
         """Call a hook of the user's, which may be async where runs are."""
 
     @abstractmethod
@@ -39,7 +39,7 @@ class Door(ABC):
         """Read a thread's newest state."""
 
     @abstractmethod
-    def updates(self, agent: Agent, given: Any, config: RunnableConfig) -> AsyncGenerator[dict[str, Any]]:
+    def updates(self, agent: Agent, given: Any, config: RunnableConfig, context: Any) -> AsyncGenerator[dict[str, Any]]:
         """Drive the graph until it pauses or ends; yields what each node wrote.
 
         Where a tool can tell how far it is, also that, under `PROGRESS`: awaited, as it is said; blocking, when the
@@ -59,22 +59,26 @@ class BlockingDoor(Door):
         """Call it here."""
         return function(*args, **kwargs)
 
-    async def call(self, hook: Callable[[T], object], given: T) -> None:
+    async def call(self, hook: Callable[P, object], /, *args: P.args, **kwargs: P.kwargs) -> object:
         """Call it here.
 
         Raises:
             ConfigurationError: If it is async: nobody would await it.
         """
-        if inspect.isawaitable(came := hook(given)):
+        came = hook(*args, **kwargs)
+        if inspect.isawaitable(came):
             if inspect.iscoroutine(came):
                 came.close()
             raise ConfigurationError("the hook is async, and SyncRuns awaits nothing; give a plain function")
+        return came
 
     async def snapshot(self, agent: Agent, config: RunnableConfig) -> StateSnapshot:
         """Read it here."""
         return agent.get_state(config)
 
-    async def updates(self, agent: Agent, given: Any, config: RunnableConfig) -> AsyncGenerator[dict[str, Any]]:
+    async def updates(
+        self, agent: Agent, given: Any, config: RunnableConfig, context: Any
+    ) -> AsyncGenerator[dict[str, Any]]:
         """Drive it here."""
         # LangGraph's `custom` stream would wait in a thread of the tools' own pool: with `max_parallel=1`, for ever.
         said: deque[dict[str, str]] = deque()
@@ -82,7 +86,7 @@ class BlockingDoor(Door):
             **config,
             "configurable": {**config.get("configurable", {}), HEARD_KEY: said.append},
         }
-        for update in agent.stream(given, listening, stream_mode="updates"):
+        for update in agent.stream(given, listening, stream_mode="updates", context=context):
             while said:
                 yield {PROGRESS: said.popleft()}
             yield update
@@ -99,24 +103,26 @@ class AsyncDoor(Door):
         """Call it in a thread."""
         return await asyncio.to_thread(function, *args, **kwargs)
 
-    async def call(self, hook: Callable[[T], object], given: T) -> None:
+    async def call(self, hook: Callable[P, object], /, *args: P.args, **kwargs: P.kwargs) -> object:
         """Await an async one; call a plain one in a thread."""
         if inspect.iscoroutinefunction(hook):
-            await hook(given)
-        else:
-            await asyncio.to_thread(hook, given)
+            came: object = await hook(*args, **kwargs)
+            return came
+        return await asyncio.to_thread(hook, *args, **kwargs)
 
     async def snapshot(self, agent: Agent, config: RunnableConfig) -> StateSnapshot:
         """Await it."""
         return await agent.aget_state(config)
 
-    async def updates(self, agent: Agent, given: Any, config: RunnableConfig) -> AsyncGenerator[dict[str, Any]]:
+    async def updates(
+        self, agent: Agent, given: Any, config: RunnableConfig, context: Any
+    ) -> AsyncGenerator[dict[str, Any]]:
         """Await it."""
         if not agent.spec.reports:
-            async for update in agent.astream(given, config, stream_mode="updates"):
+            async for update in agent.astream(given, config, stream_mode="updates", context=context):
                 yield update
             return
-        async for mode, part in agent.astream(given, config, stream_mode=_BOTH):
+        async for mode, part in agent.astream(given, config, stream_mode=_BOTH, context=context):
             yield part if mode == "updates" else {PROGRESS: part}
 
     async def sleep(self, seconds: float) -> None:

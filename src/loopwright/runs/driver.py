@@ -39,6 +39,7 @@ from loopwright.state import (
     storable,
 )
 
+from .contexts import Contexts, RestoreContext
 from .doors import Door
 from .results import Event, EventKind, RunResult, events_of, result_of
 
@@ -66,7 +67,9 @@ class Driver:
         checkpoints: Checkpoints,
         door: Door,
         reference: str,
+        *,
         on_reminder: Callable[[Approval], object] | None = None,
+        restore_context: RestoreContext | None = None,
     ) -> None:
         """Build the graph from the agent's specification, over these checkpoints.
 
@@ -79,12 +82,21 @@ class Driver:
         self.door = door
         self.reference = reference or _default_reference(agent)
         self.on_reminder = on_reminder
+        self._contexts = Contexts(agent.spec.context, door, restore_context)
 
     async def start(
-        self, message: str, thread_id: object, run_id: str, requester: str, labels: Labels = None
+        self,
+        message: str,
+        thread_id: object,
+        run_id: str,
+        requester: str,
+        *,
+        labels: Labels = None,
+        context: object = None,
     ) -> RunRow:
         """Note a run in the ledger; with an id that was used before, return the run that is there."""
         message = _checked_message(message)
+        context = self._contexts.taken(context)
         self._check_requester(requester)
         thread = check_thread_id(thread_id)
         _check_name("run_id", run_id)
@@ -101,12 +113,15 @@ class Driver:
             task=excerpt(message, TASK_CHARACTERS),
             requester=requester,
             labels=checked,
+            context=self._contexts.kept(context),
         )
         row = await self.row(new_id)
         asked = (thread, requester, checked)
         if (row.thread_id, row.requester, labels_of(row)) != asked or not await self._is_about(row, message):
             text = f"run id {run_id!r} was used before, for another message, thread, requester or labels; "
             raise ConfigurationError(text + "an id names one run for ever", run_id=run_id)
+        if not row.is_final:
+            self._contexts.remember(row.id, context)
         return row
 
     def _check_requester(self, requester: object) -> None:
@@ -228,9 +243,10 @@ class Driver:
             given = await self._given(row, snapshot)
             if given is _NOTHING:
                 break
+            context = await self._contexts.of(row)
             before = _moved(row, snapshot, before) if given is None else ""
             await self.door.blocking(self.ledger.runs.set_worker, row.id, self.ledger.owner)
-            async with aclosing(self.door.updates(self.agent, given, self.config(row))) as updates:
+            async with aclosing(self.door.updates(self.agent, given, self.config(row), context)) as updates:
                 async for update in updates:
                     for event in events_of(row.id, update):
                         yield event
@@ -252,6 +268,7 @@ class Driver:
 
     async def _rest(self, run_id: str) -> Event:
         result = await self.result(run_id)
+        self._contexts.rest(run_id, is_final=result.status.is_final)
         return Event(EventKind.ENDED if result.status.is_final else EventKind.WAITING, run_id, result=result)
 
     async def _given(self, row: RunRow, snapshot: StateSnapshot) -> Any:

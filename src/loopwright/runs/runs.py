@@ -14,6 +14,7 @@ from loopwright.checkpoints import Approval, Checkpoints
 from loopwright.graphs import Agent
 from loopwright.state import Happened, NotHappened, Person, PersonDecision, RunStatus
 
+from .contexts import RestoreContext
 from .deciding import cancel, decide, resolve
 from .doors import AsyncDoor
 from .driver import Driver, Labels
@@ -38,6 +39,7 @@ class Runs:
         *,
         reference: str = "",
         on_reminder: Callable[[Approval], object] | None = None,
+        restore_context: RestoreContext | None = None,
     ) -> None:
         """Drive an agent over checkpoints.
 
@@ -48,12 +50,24 @@ class Runs:
                 command line can resume it.
             on_reminder: Called by `expire` and `recover` with each question that a rule's `remind_after` is due of:
                 once, however many workers there are; again if it raised. May be async; a plain one runs in a thread.
+            restore_context: Called as `restore_context(stored, run)` before a run is carried on whose caller gave a
+                context: `stored` are its fields without the secret ones. Returns the others, or a whole context. May
+                be async; a plain one runs in a thread.
         """
-        self._driver = Driver(agent, checkpoints, AsyncDoor(), reference, on_reminder)
+        self._driver = Driver(
+            agent, checkpoints, AsyncDoor(), reference, on_reminder=on_reminder, restore_context=restore_context
+        )
         self._tasks: dict[str, asyncio.Task[RunResult]] = {}
 
     async def start(
-        self, message: str, *, thread_id: object, run_id: str = "", requester: str = "", labels: Labels = None
+        self,
+        message: str,
+        *,
+        thread_id: object,
+        run_id: str = "",
+        requester: str = "",
+        labels: Labels = None,
+        context: object = None,
     ) -> Run:
         """Start a run and drive it in the background; it stands in the ledger before this returns.
 
@@ -64,20 +78,31 @@ class Runs:
             requester: For whom it runs: a rule's `not_requester` keeps them from deciding about it.
             labels: Who it is for, such as `{"tenant": "acme"}`: budgets are kept apart by them, and rules see them in
                 `proposed.run["labels"]`. Kept with the run, whoever carries it on.
+            context: What tools get as `ToolRuntime.context`: an object of the agent's `context_schema`, or its fields.
+                Its secret fields are never stored; see `restore_context`.
 
         Raises:
-            ConfigurationError: If the message is empty, the thread id or a label cannot be used, a rule needs a
-                requester, or a budget a label.
+            ConfigurationError: If the message is empty, the thread id or a label cannot be used, the context does not
+                fit, a rule needs a requester, or a budget a label.
         """
-        row = await self._driver.start(message, thread_id, run_id, requester, labels)
+        row = await self._driver.start(message, thread_id, run_id, requester, labels=labels, context=context)
         self._spawn(row.id)
         return run_of(row)
 
     async def run(
-        self, message: str, *, thread_id: object, run_id: str = "", requester: str = "", labels: Labels = None
+        self,
+        message: str,
+        *,
+        thread_id: object,
+        run_id: str = "",
+        requester: str = "",
+        labels: Labels = None,
+        context: object = None,
     ) -> RunResult:
         """Start a run, and wait until it pauses or ends."""
-        started = await self.start(message, thread_id=thread_id, run_id=run_id, requester=requester, labels=labels)
+        started = await self.start(
+            message, thread_id=thread_id, run_id=run_id, requester=requester, labels=labels, context=context
+        )
         return await self.wait(started.id)
 
     async def wait(self, run_id: str) -> RunResult:
@@ -89,10 +114,17 @@ class Runs:
         return await asyncio.shield(self._spawn(run_id))
 
     async def stream(
-        self, message: str, *, thread_id: object, run_id: str = "", requester: str = "", labels: Labels = None
+        self,
+        message: str,
+        *,
+        thread_id: object,
+        run_id: str = "",
+        requester: str = "",
+        labels: Labels = None,
+        context: object = None,
     ) -> AsyncGenerator[Event]:
         """Start a run, drive it here, and yield what happens; the last event holds the result."""
-        row = await self._driver.start(message, thread_id, run_id, requester, labels)
+        row = await self._driver.start(message, thread_id, run_id, requester, labels=labels, context=context)
         async with aclosing(self.follow(row.id)) as events:
             async for event in events:
                 yield event

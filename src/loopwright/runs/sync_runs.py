@@ -11,6 +11,7 @@ from loopwright.graphs import Agent
 from loopwright.nodes import run_through
 from loopwright.state import Happened, NotHappened, Person, PersonDecision, RunStatus
 
+from .contexts import RestoreContext
 from .deciding import cancel, decide, resolve
 from .doors import BlockingDoor
 from .driver import Driver, Labels
@@ -32,32 +33,64 @@ class SyncRuns:
         *,
         reference: str = "",
         on_reminder: Callable[[Approval], object] | None = None,
+        restore_context: RestoreContext | None = None,
     ) -> None:
         """Drive an agent over checkpoints; see `Runs`. The hook runs in the caller's thread, too."""
-        self._driver = Driver(agent, checkpoints, BlockingDoor(), reference, on_reminder)
+        self._driver = Driver(
+            agent, checkpoints, BlockingDoor(), reference, on_reminder=on_reminder, restore_context=restore_context
+        )
 
     def start(
-        self, message: str, *, thread_id: object, run_id: str = "", requester: str = "", labels: Labels = None
+        self,
+        message: str,
+        *,
+        thread_id: object,
+        run_id: str = "",
+        requester: str = "",
+        labels: Labels = None,
+        context: object = None,
     ) -> Run:
         """Note a run in the ledger; `wait` drives it. See `Runs.start`."""
-        return run_of(run_through(self._driver.start(message, thread_id, run_id, requester, labels)))
+        return run_of(
+            run_through(self._driver.start(message, thread_id, run_id, requester, labels=labels, context=context))
+        )
 
     def run(
-        self, message: str, *, thread_id: object, run_id: str = "", requester: str = "", labels: Labels = None
+        self,
+        message: str,
+        *,
+        thread_id: object,
+        run_id: str = "",
+        requester: str = "",
+        labels: Labels = None,
+        context: object = None,
     ) -> RunResult:
         """Start a run, and drive it until it pauses or ends."""
-        return self.wait(self.start(message, thread_id=thread_id, run_id=run_id, requester=requester, labels=labels).id)
+        return self.wait(
+            self.start(
+                message, thread_id=thread_id, run_id=run_id, requester=requester, labels=labels, context=context
+            ).id
+        )
 
     def wait(self, run_id: str) -> RunResult:
         """Drive a run that nobody drives until it pauses or ends; else wait for who does. See `Runs.wait`."""
         return run_through(self._driver.wait(run_id))
 
     def stream(
-        self, message: str, *, thread_id: object, run_id: str = "", requester: str = "", labels: Labels = None
+        self,
+        message: str,
+        *,
+        thread_id: object,
+        run_id: str = "",
+        requester: str = "",
+        labels: Labels = None,
+        context: object = None,
     ) -> Iterator[Event]:
         """Start a run, drive it, and yield what happens; the last event holds the result."""
         yield from self.follow(
-            self.start(message, thread_id=thread_id, run_id=run_id, requester=requester, labels=labels).id
+            self.start(
+                message, thread_id=thread_id, run_id=run_id, requester=requester, labels=labels, context=context
+            ).id
         )
 
     def follow(self, run_id: str) -> Iterator[Event]:

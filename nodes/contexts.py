@@ -1,0 +1,152 @@
+"""What a caller gives a run besides its message: checked, kept without its secrets, and put together again."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, is_dataclass
+from functools import cached_property
+from typing import Any, cast, get_args, get_type_hints
+
+from pydantic import BaseModel, PydanticUserError, SecretBytes, SecretStr, TypeAdapter, ValidationError
+from pydantic import Secret as PydanticSecret
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+from typing_extensions import is_typeddict
+
+from loopwright.errors import ConfigurationError
+from loopwright.state import Secret, storable_data
+
+_LEFT_OUT = object()
+"""In the place of what is not stored."""
+
+
+@dataclass(frozen=True)
+class ContextShape:
+    """The type of an agent's contexts: a pydantic model, a dataclass or a `TypedDict`.
+
+    Raises:
+        ConfigurationError: If it is another type.
+    """
+
+    schema: type[Any]
+
+    def __post_init__(self) -> None:
+        """Refuse what has no fields, of which some could be left out."""
+        if not _has_fields(self.schema):
+            text = f"context_schema is {self.schema!r}; give a pydantic model, a dataclass or a TypedDict"
+            raise ConfigurationError(text, option="context_schema")
+
+    def taken(self, given: object) -> Any:
+        """Return a context as tools get it; a mapping is checked against the type, and no context against its defaults.
+
+        Raises:
+            ConfigurationError: If it does not fit. Values are not told: they may be secret.
+        """
+        if not is_typeddict(self.schema) and isinstance(given, self.schema):
+            return given
+        if given is not None and not isinstance(given, Mapping):
+            text = f"context is a {type(given).__name__}; give a {self.schema.__name__}, or its fields as a mapping"
+            raise ConfigurationError(text, option="context")
+        fields = dict(cast("Mapping[str, Any]", given or {}))
+        try:
+            return self._build(fields)
+        except ValidationError as error:
+            wrong = [f"{'.'.join(map(str, item['loc'])) or 'all'} ({item['type']})" for item in error.errors()]
+        except Exception as error:  # noqa: BLE001 -- a dataclass may check by itself, and tell values
+            wrong = [f"{', '.join(sorted(fields)) or 'nothing given'} ({type(error).__name__})"]
+        text = f"the context is no {self.schema.__name__}: {'; '.join(wrong)}"
+        raise ConfigurationError(text, option="context") from None
+
+    @cached_property
+    def _build(self) -> Callable[[dict[str, Any]], Any]:
+        try:
+            adapter: TypeAdapter[Any] = TypeAdapter(self.schema)
+        except PydanticUserError:  # a dataclass with fields that pydantic does not know, such as a connection
+            return lambda fields: self.schema(**fields)
+        return lambda fields: adapter.validate_python(fields, by_alias=True, by_name=True)
+
+    def kept(self, context: Any) -> dict[str, Any]:
+        """Return what is stored of a context: its fields as plain data, without secrets and what JSON cannot hold."""
+        kept = _kept(context, self.schema)
+        return cast("dict[str, Any]", storable_data(kept)) if isinstance(kept, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """What a field of a pydantic model is declared as: its type, and its marks."""
+
+    parts: tuple[Any, ...]
+
+
+def _has_fields(schema: Any) -> bool:
+    is_data = hasattr(schema, "__dataclass_fields__") and hasattr(schema, "__mro__")
+    return is_typeddict(schema) or is_data or _is_model(schema)
+
+
+def _is_model(schema: Any) -> bool:
+    return BaseModel in getattr(schema, "__mro__", ())
+
+
+def _kept(value: Any, hint: Any = None) -> Any:
+    """Return a value as plain data; what is secret, or no data, is left out with the field that it stands in.
+
+    Args:
+        value: A context, or a part of one.
+        hint: Its declared type, with its marks.
+    """
+    if _is_secret(hint) or isinstance(value, SecretStr | SecretBytes | PydanticSecret):
+        return _LEFT_OUT
+    if (parts := _parts(value)) is not None:
+        hints = _hints(type(value)) if _has_fields(type(value)) else _hints_within(hint)
+        kept = {name: _kept(part, hints.get(name, hint)) for name, part in parts.items()}
+        return {name: part for name, part in kept.items() if part is not _LEFT_OUT}
+    if isinstance(value, list | tuple | set | frozenset):
+        items = [_kept(item, hint) for item in cast("list[object]", value)]
+        return _LEFT_OUT if any(item is _LEFT_OUT for item in items) else items
+    try:
+        return to_jsonable_python(value, inf_nan_mode="strings")
+    except (PydanticSerializationError, ValueError):
+        return _LEFT_OUT
+
+
+def _parts(value: Any) -> dict[str, Any] | None:
+    """Return the parts of a value by name; None for what has none."""
+    if isinstance(value, BaseModel):
+        named = {name: getattr(value, name) for name, field in type(value).model_fields.items() if not field.exclude}
+        return {**named, **(value.model_extra or {})}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
+    if isinstance(value, Mapping):
+        return {str(name): part for name, part in cast("Mapping[object, object]", value).items()}
+    return None
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    """Return the declared types of a type's fields, with their marks."""
+    if _is_model(kind):
+        return {name: _Declared((field.annotation, *field.metadata)) for name, field in kind.model_fields.items()}
+    try:
+        return get_type_hints(kind, include_extras=True)
+    except NameError:  # a type that stands within a function; its marks cannot be read, so nothing of it is kept
+        bases = getattr(kind, "__mro__", (kind,))
+        return {name: Secret for base in bases for name in getattr(base, "__annotations__", ())}
+
+
+def _hints_within(hint: Any) -> dict[str, Any]:
+    """Return the declared types of the fields that a mapping can have, by any type within its own declared type."""
+    if _has_fields(hint):
+        return _hints(hint)
+    return {name: found for inner in _inner(hint) for name, found in _hints_within(inner).items()}
+
+
+def _inner(hint: Any) -> tuple[Any, ...]:
+    return hint.parts if isinstance(hint, _Declared) else get_args(hint)
+
+
+def _is_secret(hint: Any) -> bool:
+    """Tell whether a type is marked as secret, or is one, at any depth."""
+    if hint is Secret or isinstance(hint, Secret):
+        return True
+    if isinstance(hint, type) and issubclass(hint, SecretStr | SecretBytes | PydanticSecret):
+        return True
+    return any(map(_is_secret, _inner(hint)))
