@@ -41,6 +41,7 @@ from .calling import (
     of_own_call,
     own_saver,
     with_context,
+    with_room_to_listen,
 )
 from .routes import Route, Routes
 
@@ -92,6 +93,7 @@ class Agent(CompiledStateGraph[AgentState, Any, AgentInput, AgentState]):
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002 -- LangGraph's name
         """Stream as LangGraph does, within the agent's limits; each checkpoint is stored before the next step."""
         checked = checked_config(self.spec.limits, config, self.config)
+        checked = with_room_to_listen(self.spec.limits, checked, options, self.stream_mode)
         options = with_context(self.spec, options)
         if is_resume(input):
             checked = checked_resume(self, input, checked)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.types import Command
 
 from loopwright.checkpoints import FORK_KEY, RING_KEY, Ledger, Saver, check_thread_id
 from loopwright.errors import ApprovalNotFound, ConfigurationError, InvalidDecision, StorageCorrupt, ThreadNotFound
-from loopwright.nodes import BRANCH_KEY, LABELS_KEY, RUN_ID_KEY, AgentSpec
+from loopwright.nodes import BRANCH_KEY, LABELS_KEY, PLACES_KEY, RUN_ID_KEY, AgentSpec
 from loopwright.state import Budget, Limits, check_label, checked_labels
 
 if TYPE_CHECKING:
@@ -76,6 +78,38 @@ def check_labels(budgets: Sequence[Budget], config: RunnableConfig) -> None:
     labels = checked_labels((config.get("configurable") or {}).get(LABELS_KEY))
     for budget in budgets:
         check_label(budget, labels)
+
+
+def with_room_to_listen(
+    limits: Limits, config: RunnableConfig, options: Mapping[str, Any], default: object
+) -> RunnableConfig:
+    """Return the config of a blocking stream with a thread for LangGraph's own listener, where it has one.
+
+    It waits in the pool of the tools: with `max_parallel=1` no tool would ever run. Tools keep to their number by a
+    count of our own then.
+    """
+    asked = options.get("stream_mode") or default
+    modes = {asked} if isinstance(asked, str) else {*cast("Sequence[str]", asked)}
+    if not options.get("subgraphs") and not modes & _LISTENING:
+        return _without_places(config)
+    places = threading.BoundedSemaphore(config.get("max_concurrency") or limits.max_parallel)
+    configurable = {**config.get("configurable", {}), PLACES_KEY: places}
+    return {
+        **config,
+        "configurable": configurable,
+        "max_concurrency": (config.get("max_concurrency") or limits.max_parallel) + 1,
+    }
+
+
+_LISTENING = {"custom", "messages"}
+
+
+def _without_places(config: RunnableConfig) -> RunnableConfig:
+    """Return the config of an agent that a tool of another one calls: it must not stand in line behind that tool."""
+    around = var_child_runnable_config.get()
+    if around is None or PLACES_KEY not in around.get("configurable", {}):
+        return config
+    return {**config, "configurable": {**config.get("configurable", {}), PLACES_KEY: None}}
 
 
 def with_context(spec: AgentSpec, options: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from .extending import extension_message
 from .guard import Moment, guard, moment_of
 from .ledgers import Ledgers
 from .observe import observe
-from .port import BRANCH_KEY, HEARD_KEY, LABELS_KEY, PROGRESS, REQUESTER_KEY, RUN_ID_KEY, Node, run_through
+from .port import BRANCH_KEY, HEARD_KEY, LABELS_KEY, PLACES_KEY, PROGRESS, REQUESTER_KEY, RUN_ID_KEY, Node, run_through
 from .questions import WAKE, parse_answer, payload_of, respond_with
 from .reason import reason
 from .screening import normal_decision, refuse_decision
@@ -19,6 +19,7 @@ __all__ = [
     "BRANCH_KEY",
     "HEARD_KEY",
     "LABELS_KEY",
+    "PLACES_KEY",
     "PROGRESS",
     "REQUESTER_KEY",
     "RUN_ID_KEY",

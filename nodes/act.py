@@ -24,6 +24,7 @@ from loopwright.tools import (
     NotDone,
     OutOfTime,
     Output,
+    is_async,
     safe_str,
     to_output,
     to_text,
@@ -436,7 +437,8 @@ async def _verified(row: EffectRow, work: _Work) -> Happened | NotHappened | Non
     if verify is None:
         return None
     try:
-        found: object = await work.port.within(work.contract.timeout, lambda: verify(_handle(row, work), work.args))
+        handle, seconds = _handle(row, work), work.contract.timeout
+        found = await work.port.within(seconds, lambda: verify(handle, work.args), is_async=is_async(verify))
     except Exception:  # noqa: BLE001 -- then a person is asked
         return None
     return found if isinstance(found, Happened | NotHappened) else None

@@ -9,6 +9,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ParamSpec, TypeVar, cast
@@ -89,6 +90,8 @@ def place_of(config: RunnableConfig) -> Place:
 
 HEARD_KEY = "__loopwright_heard"
 """In `configurable`: called with what tools say while they run."""
+PLACES_KEY = "__loopwright_places"
+"""In `configurable`: a semaphore of so many calls as may run at once, where the pool of threads cannot count them."""
 PROGRESS = "tool_progress"
 """The `type` of what a tool says of itself while it runs, on LangGraph's `custom` stream."""
 
@@ -203,8 +206,8 @@ class Port(ABC):
         """
 
     @abstractmethod
-    async def within(self, seconds: float, function: Callable[[], T]) -> T:
-        """Call what blocks, and give up waiting for it after `seconds`.
+    async def within(self, seconds: float, function: Callable[[], object], *, is_async: bool) -> object:
+        """Call a hook, sync or async, and give up waiting for it after `seconds`.
 
         Raises:
             OutOfTime: If it was not over in time.
@@ -241,9 +244,9 @@ class BlockingPort(Port):
         """Call the check in a thread; an async one in a loop of its own."""
         return call_within(min(seconds, FOREVER), lambda: _checked(check, answer))
 
-    async def within(self, seconds: float, function: Callable[[], T]) -> T:
+    async def within(self, seconds: float, function: Callable[[], object], *, is_async: bool) -> object:  # noqa: ARG002 -- in a thread of its own it is awaited there
         """Call it in a thread."""
-        return call_within(min(seconds, FOREVER), function)
+        return call_within(min(seconds, FOREVER), lambda: _here(function))
 
     async def sleep(self, seconds: float) -> None:
         """Block."""
@@ -288,9 +291,11 @@ class AsyncPort(Port):
             return await _foreign(seconds, lambda: cast("Awaitable[Judgement]", check.function(answer)))
         return await acall_within(seconds, lambda: _checked(check, answer))
 
-    async def within(self, seconds: float, function: Callable[[], T]) -> T:
-        """Call it in a thread, without blocking the loop."""
-        return await acall_within(seconds, function)
+    async def within(self, seconds: float, function: Callable[[], object], *, is_async: bool) -> object:
+        """Await it here, where its connections belong; call a blocking one in a thread."""
+        if not is_async:
+            return await acall_within(seconds, lambda: _here(function))
+        return await _foreign(seconds, cast("Callable[[], Awaitable[object]]", function))
 
     async def sleep(self, seconds: float) -> None:
         """Give the loop to others."""
@@ -317,11 +322,16 @@ async def _foreign(seconds: float, start: Callable[[], Awaitable[T]]) -> T:
 
 def _checked(check: AnswerCheck, answer: ProposedAnswer) -> Judgement:
     """Call a check in this thread; what it leaves to be awaited is awaited here."""
-    returned = check.function(answer)
+    return cast("Judgement", _here(lambda: check.function(answer)))
+
+
+def _here(function: Callable[[], object]) -> object:
+    """Call a hook in this thread; what it leaves to be awaited is awaited here."""
+    returned = function()
     return asyncio.run(_awaited(returned)) if inspect.isawaitable(returned) else returned
 
 
-async def _awaited(returned: Awaitable[Judgement]) -> Judgement:
+async def _awaited(returned: Awaitable[object]) -> object:
     return await returned
 
 
@@ -362,8 +372,10 @@ class Node(Runnable[Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002, ARG002 -- LangChain's signature
         """Drive the step through, blocking."""
-        port = BlockingPort(self._spec, self._ledgers, config or {})
-        return to_plain(run_through(self._work(self._taken(input), port)))
+        places = (config or {}).get("configurable", {}).get(PLACES_KEY) if self.name == "act" else None
+        with places or nullcontext():
+            port = BlockingPort(self._spec, self._ledgers, config or {})
+            return to_plain(run_through(self._work(self._taken(input), port)))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002, ARG002 -- LangChain's signature
         """Await the step."""

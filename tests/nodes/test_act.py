@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,51 @@ def test_a_hook_finds_out(checkpoints: Checkpoints, said: Any, outcome: str, obs
         result.trail[0]["observation"],
         len(work.keys),
     )
+
+
+class Later:
+    """A hook that is an object, and is awaited."""
+
+    async def __call__(self, *_: Any) -> Any:
+        """Find out."""
+        return happened("it did")
+
+
+async def found_later(*_: Any) -> Any:
+    """Find out, elsewhere."""
+    return happened("it did")
+
+
+def hands_on(*given: Any) -> Any:
+    """Return what must be awaited, without being async."""
+    return found_later(*given)
+
+
+async def ends_the_process(*_: Any) -> Any:
+    """Fail as nothing should."""
+    raise SystemExit(3)
+
+
+HOOKS: list[tuple[Any, str]] = [
+    (found_later, "it did"),
+    (functools.partial(found_later, 1), "it did"),
+    (Later(), "it did"),
+    (hands_on, "it did"),
+    (ends_the_process, ""),
+]
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(("verify", "found"), HOOKS)
+def test_a_hook_may_be_async(checkpoints: Checkpoints, verify: Any, found: str, door: DoorName) -> None:
+    """It is awaited by both doors, whatever shape it has; one that breaks cannot tell."""
+    work = Work(OSError("broken"))
+    built = work.build(effect="write", verify=verify)
+    agent = create_agent(planned([DO, "Done."]), [built], permissions=[allow("effect:write")])
+    result = Desk(agent, checkpoints, door).run()
+    asked = [approval.question for approval in result.approvals]
+    observed = [entry["observation"] for entry in result.trail]
+    assert ([], [found]) == (asked, observed) if found else (["outcome_unknown"], []) == (asked, observed)
 
 
 def answering(said: Any) -> Verify:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Annotated, Any, Optional
 
 import pytest
@@ -208,17 +207,6 @@ async def trickle() -> AsyncIterator[str]:
     yield "a"
 
 
-async def verify_later(_effect: Effect, _args: Mapping[str, Any]) -> None:
-    """A hook that would have to be awaited."""
-
-
-class Later:
-    """A hook that is an object, and would have to be awaited."""
-
-    async def __call__(self, _effect: Effect, _args: Mapping[str, Any]) -> None:
-        """Find out."""
-
-
 NO_TOOLS: list[tuple[Any, str]] = [
     (no_docstring, "no docstring"),
     (untyped, "'order_id' has no type"),
@@ -257,9 +245,7 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"verify": True}, "verify is True; give a function"),
     ({"verify": False}, "verify is False; give a function"),
     ({"verify": no_docstring}, "with two arguments"),
-    ({"verify": verify_later}, "verify is an async function"),
-    ({"verify": Later()}, "verify is an async function"),
-    ({"verify": functools.partial(verify_later)}, "verify is an async function"),
+    ({"verify": trickle}, "verify is an async generator"),
     ({"effect": "read", "key": "{order_id}"}, "declared 'read'"),
     ({"effect": "read", "verify": no_docstring}, "declared 'read'"),
     ({"key": "{order}"}, "it has no order"),
@@ -268,6 +254,20 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"key": "{amount:.2f}"}, "formats a parameter"),
     ({"key": "{amount!r}"}, "formats a parameter"),
 ]
+
+
+@pytest.mark.parametrize("name", ["refund order", "r" * 65, "rückzahlung", "refund.order"])
+def test_a_name_that_no_provider_takes(name: str) -> None:
+    """It is refused when the tool is made, not by the first request; so is that of a LangChain tool."""
+
+    def refund(order_id: str) -> str:
+        """Pay money back for an order."""
+        return order_id
+
+    with pytest.raises(ConfigurationError, match="no provider takes that name"):
+        tool(name=name)(refund)
+    with pytest.raises(ConfigurationError, match="no provider takes that name"):
+        annotate(langchain_tool(name)(refund))
 
 
 @pytest.mark.parametrize(("options", "match"), OPTIONS)

@@ -7,7 +7,7 @@ from loopwright.errors import NotDone
 from .addresses import AddressRefused, Resolve, check_address
 from .asking import ask_human
 from .calculator import NotCalculable, calculate, calculator
-from .contract import Contract, Effect, EffectKind, OnError, UnfitArguments, Verify, check_contract
+from .contract import Contract, Effect, EffectKind, OnError, UnfitArguments, Verify, check_contract, is_async
 from .deadline import Aborted, Late, OutOfTime, acall_within, await_within, call_within
 from .fetching import Fetcher, FetchFailed, Page
 from .marks import UNTRUSTED_NOTE, mark_untrusted, unmark
@@ -71,6 +71,7 @@ __all__ = [
     "contract_of",
     "ddgs",
     "full_text",
+    "is_async",
     "mark_untrusted",
     "read_url",
     "reader_id",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import math
+import re
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -77,8 +79,9 @@ def mentions_effect(hint: Any) -> bool:
     return (isinstance(inner, type) and issubclass(inner, Effect)) or any(mentions_effect(a) for a in get_args(inner))
 
 
-Verify = Callable[[Effect, Mapping[str, Any]], Happened | NotHappened | None]
-"""A hook that finds out whether an effect happened; None when it cannot tell."""
+Verified = Happened | NotHappened | None
+Verify = Callable[[Effect, Mapping[str, Any]], Verified | Awaitable[Verified]]
+"""A hook that finds out whether an effect happened, sync or async; None when it cannot tell."""
 
 
 OnError = Literal["observe", "ask", "stop"]
@@ -208,6 +211,9 @@ class Contract:
         return storable(f"{self.name}:{self.key.format(**args)}") if self.key else ""
 
 
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
 def check_contract(contract: Contract) -> Contract:
     """Refuse a contract that could not be kept.
 
@@ -215,6 +221,9 @@ def check_contract(contract: Contract) -> Contract:
         ConfigurationError: Naming the tool, the option and the way out.
     """
     where = f"tool {contract.name!r}"
+    if not _NAME.fullmatch(contract.name):
+        text = f"{where}: no provider takes that name; give up to 64 letters, digits, underscores and hyphens"
+        raise ConfigurationError(text, tool=contract.name, option="name")
     if not contract.description.strip():
         text = f"{where} has no docstring: the model reads it to choose; say what the tool does and when to use it"
         raise ConfigurationError(text, tool=contract.name)
@@ -257,8 +266,8 @@ def _check_verify(contract: Contract, where: str) -> None:
     if not callable(hook):
         text = f"{where}: verify is {hook!r}; give a function that is called as verify(effect, args)"
         raise ConfigurationError(text, tool=contract.name, option="verify")
-    if _is_async(hook):
-        text = f"{where}: verify is an async function, whose answer would never be awaited; give a plain one"
+    if inspect.isasyncgenfunction(hook):
+        text = f"{where}: verify is an async generator; give a function that returns happened(…), or not_happened()"
         raise ConfigurationError(text, tool=contract.name, option="verify")
     try:
         inspect.signature(hook).bind(None, None)
@@ -269,9 +278,11 @@ def _check_verify(contract: Contract, where: str) -> None:
         return
 
 
-def _is_async(function: Callable[..., object]) -> bool:
-    called = getattr(function, "__call__", None)  # noqa: B004 -- an object's own, which may be async
-    return any(inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one) for one in (function, called))
+def is_async(function: object) -> bool:
+    """Tell whether a function, or an object that is called as one, returns what must be awaited."""
+    inner = function.func if isinstance(function, functools.partial) else function
+    called = getattr(inner, "__call__", None)  # noqa: B004 -- an object's own, which may be async
+    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(called)
 
 
 def _check_schema(contract: Contract, where: str) -> None:

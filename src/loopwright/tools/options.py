@@ -43,7 +43,7 @@ class ToolOptions(TypedDict, total=False):
     untrusted: bool
     """Whether its results hold text written by strangers; it is marked as such in what the model reads."""
     verify: Verify | None
-    """Called as `verify(effect, args)` when nobody knows whether a call happened; see `happened`."""
+    """Called as `verify(effect, args)` when nobody knows whether a call happened; see `happened`. May be async."""
     hands_over: bool
     """Whether a person takes over once it has succeeded: the run then ends with the stop reason `escalated`."""
 
