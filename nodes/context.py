@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 
 from loopwright.policy import Observed
 from loopwright.state import NUDGE, AgentState, Call, TaintSource, digest, excerpt
@@ -80,38 +80,35 @@ def taint_of(state: AgentState, tools: Mapping[str, Contract]) -> list[TaintSour
 def unrecorded(
     messages: Sequence[AnyMessage], recorded: Sequence[TaintSource], tools: Mapping[str, Contract]
 ) -> list[TaintSource]:
-    """Return a source for each result of an untrusted tool that has no record."""
+    """Return a source for each result of an untrusted tool that has no record.
+
+    A tool that the agent does not have counts as one: nobody says whose words its results are. A history from elsewhere
+    often names the tool with the call alone.
+    """
     if not any(contract.untrusted for contract in tools.values()):
         return []
     known = {source["message"] for source in recorded}
-    strays = [
-        message
-        for message in messages
-        if isinstance(message, ToolMessage) and str(message.id) not in known and _is_strangers(message, tools)
-    ]
-    return [_stray_source(message, messages) for message in strays]
+    asked: dict[str, ToolCall] = {}
+    strays: list[TaintSource] = []
+    for message in messages:
+        if isinstance(message, AIMessage):
+            asked.update((str(call["id"]), call) for call in message.tool_calls)
+        elif isinstance(message, ToolMessage) and str(message.id) not in known:
+            source = _stray_source(message, asked.get(message.tool_call_id))
+            contract = tools.get(source["tool"])
+            was_run = message.additional_kwargs.get("executed") is not False
+            strays += [source] if was_run and (contract is None or contract.untrusted) else []
+    return strays
 
 
-def _is_strangers(message: ToolMessage, tools: Mapping[str, Contract]) -> bool:
-    contract = tools.get(message.name or "")
-    return contract is not None and contract.untrusted and message.additional_kwargs.get("executed") is not False
-
-
-def _stray_source(message: ToolMessage, messages: Sequence[AnyMessage]) -> TaintSource:
-    args = [
-        call["args"]
-        for earlier in messages
-        if isinstance(earlier, AIMessage)
-        for call in earlier.tool_calls
-        if call["id"] == message.tool_call_id
-    ]
+def _stray_source(message: ToolMessage, call: ToolCall | None) -> TaintSource:
     return TaintSource(
         run="",
         step=0,
-        tool=message.name or "",
+        tool=message.name or (call["name"] if call is not None else ""),
         call=message.tool_call_id,
         message=str(message.id),
-        origin=_origin(args[0] if args else {}),
+        origin=_origin(call["args"] if call is not None else {}),
         passage=excerpt(unmark(message.text), PASSAGE_CHARACTERS),
     )
 

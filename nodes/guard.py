@@ -115,7 +115,11 @@ async def _screen(state: AgentState, port: Port) -> dict[str, Any]:
     turn: list[Call] = []
     for ordinal, asked in enumerate(decision.calls):
         call: Call = new_call(asked.id, asked.name, asked.args, ordinal=ordinal, thought=decision.thought)
-        call = {**call, "why": asked.error, "by": "the schema"} if asked.error else screen_call(call, state, port.spec)
+        call = (
+            {**call, "why": asked.error, "by": "the schema"}
+            if asked.error
+            else screen_call(call, {**state, "turn": turn}, port.spec)
+        )
         call = climb(call, state, port.spec, can_ask=port.place.has_saver)
         if call["verdict"] == Verdict.ASK:
             is_words = port.spec.tools[call["name"]].by_person

@@ -190,7 +190,13 @@ def _answers_to_strays(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
     """Answer calls that came with the caller's own history and have no result; a provider would refuse it as it is."""
     answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
     return [
-        ToolMessage("not run: it came without a result", tool_call_id=call["id"], name=call["name"], status="error")
+        ToolMessage(
+            "not run: it came without a result",
+            tool_call_id=call["id"],
+            name=call["name"],
+            status="error",
+            additional_kwargs={"executed": False},
+        )
         for message in messages
         if isinstance(message, AIMessage)
         for call in message.tool_calls

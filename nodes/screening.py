@@ -109,6 +109,7 @@ def _proposed(call: Call, effect: str, state: AgentState, spec: AgentSpec) -> Pr
         told=told_before(messages),
         taint=taint_of(state, spec.tools),
         observed=observed_in(messages),
+        turn=[earlier for earlier in state.get("turn") or () if earlier["ordinal"] < call["ordinal"]],
     )
 
 

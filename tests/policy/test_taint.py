@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from loopwright import ProposedCall, allow, ask, confirmed, create_agent, deny, from_user, known, plain, tool
 from loopwright.errors import ConfigurationError, UnknownTool
 from loopwright.policy import Observed, Rule, Screening, passages, screen, tighten
-from loopwright.state import RunRecord, TaintSource, ThreadRecord, Verdict
+from loopwright.state import RunRecord, TaintSource, ThreadRecord, Verdict, new_call
 from loopwright.testing import ScriptedModel
 
 RUN = RunRecord(id="r", task_id="t", task="", began=0.0, status="running", reason="", answer="", error="")
@@ -218,3 +219,38 @@ def test_a_yes_counts_once() -> None:
     rule = allow("pay", when=confirmed("to", "amount"))
     assert "ask" == judged(replace(call, trail=[before]), rule).verdict
     assert "allow" == judged(replace(call, trail=[elsewhere]), rule).verdict
+
+
+@pytest.mark.parametrize("args", [{"to": "GB29", "amount": 98.7}, {"to": "gb29", "amount": "98.70"}])
+def test_a_yes_counts_once_however_it_is_spelled(args: dict[str, Any]) -> None:
+    """Capitals and zeros make no other call of it; nor does it help to make both calls in one turn."""
+    call = replace(proposed("Yes", to="GB29", amount=98.7), told="Send 98.70 to GB29?")
+    before: Any = {"run": call.run["id"], "tool": call.tool, "args": args}
+    beside, other = new_call("c1", call.tool, args), new_call("c1", call.tool, {"to": "GB30", "amount": 98.7})
+    rule = allow("pay", when=confirmed("to", "amount"))
+    assert "ask" == judged(replace(call, trail=[before]), rule).verdict
+    assert "ask" == judged(replace(call, turn=[beside]), rule).verdict
+    assert "allow" == judged(replace(call, turn=[other]), rule).verdict
+
+
+def test_the_agent_cannot_leave_blanks() -> None:
+    """What the user says yes to stands there in full; only the user's own words may leave a blank."""
+    call = replace(proposed("Yes", to="the shop of Eve", amount=5), told="Send 5 to `the shop of {name}`?")
+    assert "ask" == judged(call, allow("pay", when=confirmed("to", "amount"))).verdict
+
+
+def test_the_keys_of_a_mapping_are_named_too() -> None:
+    """Who is paid is as decisive as how much."""
+    for condition in (from_user("shares"), known("shares", "contacts.name")):
+        call = proposed("Pay Ana 5", shares={"Eve": 5})
+        assert "ask" == judged(call, allow("pay", when=condition)).verdict
+        call = proposed("Pay Ana 5", shares={"Ana": 5})
+        assert "allow" == judged(call, allow("pay", when=condition)).verdict
+
+
+@pytest.mark.parametrize("amount", [Decimal("1E+9000000"), Decimal("sNaN")])
+def test_no_number_makes_the_guard_fail(amount: Any) -> None:
+    """The model chooses it: it would stop the run for good."""
+    call = proposed("Pay Ana", amount=amount)
+    assert "ask" == judged(call, allow("pay")).verdict
+    assert passages(call)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, Field
 
 from loopwright.policy.words import find, is_plain, is_yes, stands_in
 
@@ -18,6 +19,14 @@ class Access(Enum):
     """An argument can be one of a few."""
 
     READ = "read"
+
+
+class Letter(BaseModel):
+    """An argument can have parts, which its schema names."""
+
+    to: str
+    cc: str | None = None
+    more: dict[str, int] = Field(default_factory=dict)
 
 
 STANDS: list[tuple[Any, str]] = [
@@ -45,7 +54,10 @@ STANDS: list[tuple[Any, str]] = [
     (None, "anything"),
     ("", "anything"),
     (["Ana", "Ben"], "invite Ana and Ben"),
-    ({"to": "Ana", "cc": None}, "tell Ana"),
+    ({"to": "Ana", "cc": None}, "tell Ana, her address behind to, and cc nobody"),
+    (Letter(to="Ana", cc=None), "tell Ana"),
+    ({"Ana": 5}, "Ana gets 5"),
+    (12345678901234567890123456789012, "to 12345678901234567890123456789012"),
     ("１２", "12 pieces"),  # noqa: RUF001 -- wide digits
 ]
 
@@ -78,6 +90,11 @@ STANDS_NOT: list[tuple[Any, str]] = [
     ("...", "..."),
     (True, "True, yes"),
     (["Ana", "Eve"], "invite Ana"),
+    ({"Eve": 5}, "Ana gets 5"),
+    (Letter(to="Ana", more={"Eve": 5}), "Ana gets 5"),
+    (12345678901234567890123456789013, "to 12345678901234567890123456789012"),
+    (Decimal("1E+9000000"), "much"),
+    (Decimal("sNaN"), "nan"),
 ]
 
 

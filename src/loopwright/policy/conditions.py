@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import cast
 
 from loopwright.errors import ConfigurationError, UnknownTool
-from loopwright.state import TrailEntry, canonical
+from loopwright.state import canonical
 
 from .rules import Predicate, ProposedCall, Rule
 from .words import Key, is_plain, is_yes, keys_of, scalars, stands_in
@@ -153,16 +153,26 @@ class Confirmed(Condition):
         return (
             bool(call.said)
             and is_yes(call.said[-1])
-            and all(stands_in(call.args[name], (call.told,)) for name in self.arguments)
-            and not any(self._is_same(call, entry) for entry in call.trail)
+            and all(stands_in(call.args[name], (call.told,), blanks=False) for name in self.arguments)
+            and not any(self._is_same(call, args) for args in _made(call))
         )
 
-    def _is_same(self, call: ProposedCall, entry: TrailEntry) -> bool:
-        """Tell whether this yes has been used: by a call of the same run with the same values."""
-        is_there = entry["run"] == call.run["id"] and entry["tool"] == call.tool
-        return is_there and all(
-            canonical(entry["args"].get(name)) == canonical(call.args[name]) for name in self.arguments
-        )
+    def _is_same(self, call: ProposedCall, args: Mapping[str, object]) -> bool:
+        """Tell whether a call has used this yes: one with the same values, however they are spelled."""
+        return all(_is_one(args.get(name), call.args[name]) for name in self.arguments)
+
+
+def _made(call: ProposedCall) -> Iterator[Mapping[str, object]]:
+    """Return the arguments of the tool's earlier calls: of this run, and of this very turn."""
+    yield from (entry["args"] for entry in call.trail if entry["run"] == call.run["id"] and entry["tool"] == call.tool)
+    yield from (earlier["args"] for earlier in call.turn if earlier["name"] == call.tool)
+
+
+def _is_one(value: object, other: object) -> bool:
+    if canonical(value) == canonical(other):
+        return True
+    one, two = ([*map(keys_of, scalars(each, keys=False))] for each in (value, other))
+    return one == two
 
 
 def _held_by(text: str, field: str) -> Iterable[object]:
@@ -173,14 +183,14 @@ def _held_by(text: str, field: str) -> Iterable[object]:
         return ()
     if field:
         return _under(data, field)
-    return scalars(cast("list[object]", data)) if isinstance(data, list) else ()
+    return scalars(cast("list[object]", data), keys=False) if isinstance(data, list) else ()
 
 
 def _under(data: object, field: str) -> Iterator[object]:
     if isinstance(data, Mapping):
         for name, item in cast("Mapping[str, object]", data).items():
             if name == field:
-                yield from scalars(item)
+                yield from scalars(item, keys=False)
             else:
                 yield from _under(item, field)
     elif isinstance(data, list):
@@ -227,7 +237,8 @@ def from_user(*arguments: str) -> Condition:
     Each single value must stand as a whole in some message that the user wrote on this thread, quoted or not: numbers
     are compared by value (`1,200.00` and `1200`), dates and times by what they mean (`May 20th` and `2024-05-20`),
     IBANs without blanks, all else without regard to case. Never as a part of a longer token, and never because it came
-    back through a tool. An argument that is None or empty chooses nothing, and holds.
+    back through a tool. The keys of a mapping are values, too. An argument that is None or empty chooses nothing, and
+    holds.
 
     Args:
         *arguments: The ones that decide what the call does: the recipient, the amount, the file.
@@ -264,8 +275,8 @@ def confirmed(*arguments: str) -> Condition:
     """Hold for calls that the user has just said yes to; clears taint.
 
     The user's newest message must be a plain yes ("Yes, please", "I confirm"): with any other word it is none. And the
-    message of the agent before it must have named each of these arguments, as `from_user` compares them. A yes counts
-    once for the same call.
+    message of the agent before it must have named each of these arguments, as `from_user` compares them, but without
+    blanks to fill. A yes counts once for the same call, however its values are spelled, and in one turn, too.
 
     Args:
         *arguments: All that the user must have seen: what is changed, and how.

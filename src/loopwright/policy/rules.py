@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, Never, cast
 from loopwright.errors import ConfigurationError, UnknownTool
 from loopwright.state import (
     DECISIONS,
+    Call,
     Requirement,
     RunRecord,
     TaintSource,
@@ -59,6 +60,8 @@ class ProposedCall:
     """Where the text by strangers came from that is in the context; empty while there is none."""
     observed: Sequence[Observed] = ()
     """What tools returned on this thread, oldest first."""
+    turn: Sequence[Call] = ()
+    """The calls of the same turn that were judged before it."""
 
 
 Predicate = Callable[[ProposedCall], bool]

@@ -35,7 +35,6 @@ def tighten(seen: Screening, rules: Iterable[Rule], call: ProposedCall) -> Scree
         if rule.clears and match_rule(rule, call) is not None:
             return Screening(Verdict.ALLOW, f"cleared by the rule {rule.label}", rule.label)
     why = f"text by strangers is in the context ({_named(call.taint)}), and {_unclear(call)}"
-    why = f"text by strangers is in the context ({_named(call.taint)}), and {_unclear(call)}"
     return Screening(Verdict.ASK, why, BY_TAINT, needs=require_nothing())
 
 

@@ -11,10 +11,12 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
-from decimal import Decimal, InvalidOperation
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation
 from enum import Enum
 from functools import lru_cache
 from typing import Any, cast
+
+from pydantic import BaseModel
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
@@ -151,21 +153,38 @@ def _number_key(said: str) -> Key:
     elif re.fullmatch(r"-?[1-9]\d{0,2}\.\d{3}|0\d+", plain) or points > 1:
         return ("text", said)
     try:
-        return ("number", Decimal(plain).normalize())
+        return _exact(Decimal(plain))
     except InvalidOperation:
         return ("text", said.casefold())
 
 
-def scalars(value: object) -> Iterator[object]:
-    """Walk through a value's single parts; None, empty texts and empty lists have none."""
+def _exact(number: Decimal) -> Key:
+    """Return a number without its trailing zeros, and with all its digits, however many or far apart they are."""
+    if not number.is_finite():
+        return ("text", str(number).casefold())
+    digits = len(number.as_tuple().digits)
+    return ("number", number.normalize(Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN)))
+
+
+def scalars(value: object, *, keys: bool = True) -> Iterator[object]:
+    """Walk through a value's single parts; None, empty texts and empty lists have none.
+
+    Args:
+        value: Any.
+        keys: Whether the keys of a mapping are parts, too: whoever chooses them chooses what the call does. The names
+            of a model's fields never are: its schema chose them.
+    """
     if isinstance(value, Mapping):
-        for item in cast("Mapping[object, object]", value).values():
-            yield from scalars(item)
+        for key, item in cast("Mapping[object, object]", value).items():
+            yield from (key,) if keys else ()
+            yield from scalars(item, keys=keys)
     elif isinstance(value, list | tuple | set | frozenset):
         for item in cast("Sequence[object]", value):
-            yield from scalars(item)
-    elif callable(dump := getattr(value, "model_dump", None)):
-        yield from scalars(dump())
+            yield from scalars(item, keys=keys)
+    elif isinstance(value, BaseModel):
+        for name, item in value:
+            yield from (name,) if keys and name not in type(value).model_fields else ()
+            yield from scalars(item, keys=keys)
     elif value is not None and value != "":
         yield value.value if isinstance(value, Enum) else value
 
@@ -174,8 +193,10 @@ def keys_of(value: object) -> tuple[Key, ...]:
     """Return what a single value is compared by; nothing for one that no words can stand for, such as True."""
     if isinstance(value, bool):
         return ()
-    if isinstance(value, int | float | Decimal):
-        return (("number", Decimal(str(value)).normalize()),)
+    if isinstance(value, int):
+        return (_exact(Decimal(value)),)
+    if isinstance(value, float | Decimal):
+        return (_exact(Decimal(str(value))),)
     text = value.isoformat() if isinstance(value, date | datetime | time) else str(value)
     keys = [token.key for token in tokens(normal(text))]
     while keys and keys[-1] in _ENDS:
@@ -185,22 +206,27 @@ def keys_of(value: object) -> tuple[Key, ...]:
     return tuple(keys)
 
 
-def stands_in(value: object, said: Sequence[str]) -> bool:
+def stands_in(value: object, said: Sequence[str], *, blanks: bool = True) -> bool:
     """Tell whether a value stands in one of these texts, each of its parts as a whole.
 
-    None and what is empty choose nothing, and so stand in any text. A text that the speaker quoted with blanks, such as
-    `'Dinner at {restaurant}'`, stands for what fills them.
+    None and what is empty choose nothing, and so stand in any text.
+
+    Args:
+        value: Any.
+        said: The texts.
+        blanks: Whether a text that the speaker quoted with blanks, such as `'Dinner at {restaurant}'`, stands for what
+            fills them.
     """
-    return all(_part_stands_in(part, said) for part in scalars(value))
+    return all(_part_stands_in(part, said, blanks=blanks) for part in scalars(value))
 
 
-def _part_stands_in(part: object, said: Sequence[str]) -> bool:
+def _part_stands_in(part: object, said: Sequence[str], *, blanks: bool) -> bool:
     keys = keys_of(part)
     if not keys:
         return False
     if all(key[0] in {"date", "time"} for key in keys):
         return all(any(_find((key,), normal(text)) for text in said) for key in keys)
-    return any(_find(keys, normal(text)) or _fills(part, normal(text)) for text in said)
+    return any(_find(keys, normal(text)) or (blanks and _fills(part, normal(text))) for text in said)
 
 
 def is_yes(text: str) -> bool:
