@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -16,6 +17,7 @@ from loopwright.policy import (
     refuse_call,
     refuse_person,
     refuse_price,
+    rules_for,
     screen,
     tighten,
 )
@@ -57,7 +59,7 @@ def screen_call(call: Call, state: AgentState, spec: AgentSpec) -> Call:
     checked = _checked(call, args, contract)
     if refused := _refused_before(checked, state):
         return {**checked, "verdict": Verdict.DENY, "why": refused, "by": "the earlier decision"}
-    proposed = _proposed(checked, contract.effect.value, state, spec)
+    proposed = _proposed(checked, contract, state, spec)
     seen = tighten(screen(spec.rules, proposed), spec.rules, proposed)
     judged: Call = {**checked, "verdict": seen.verdict, "why": seen.why, "by": seen.by}
     if seen.verdict is Verdict.ASK and proposed.taint:
@@ -93,21 +95,26 @@ def _explain(error: ValidationError) -> str:
     return "; ".join(parts)
 
 
-def _proposed(call: Call, effect: str, state: AgentState, spec: AgentSpec) -> ProposedCall:
-    contract = spec.tools[call["name"]]
-    valid = contract.schema.model_validate(call["args"])
-    args: Mapping[str, Any] = {name: getattr(valid, name) for name in contract.schema.model_fields}
-    messages = state["messages"]
-    return ProposedCall(
-        call["name"],
-        effect,
-        args,
-        state["run"],
-        state["thread"],
-        state.get("trail") or (),
+def _proposed(call: Call, contract: Contract, state: AgentState, spec: AgentSpec) -> ProposedCall:
+    """Return what the rules see of a call.
+
+    The whole transcript is read for it only where something looks: a rule with a predicate, or whoever is asked about
+    a call that text by strangers may have led to. Else a long run would read it all again at each step.
+    """
+    rules = rules_for(spec.rules, call["name"], contract.effect)
+    taint = taint_of(state, spec.tools) if rules or not contract.is_read else []
+    bare = ProposedCall(
+        call["name"], contract.effect.value, call["args"], state["run"], state["thread"], state.get("trail") or ()
+    )
+    if not taint and all(rule.when is None for rule in rules):
+        return bare
+    valid, messages = contract.schema.model_validate(call["args"]), state["messages"]
+    return replace(
+        bare,
+        args={name: getattr(valid, name) for name in contract.schema.model_fields},
         said=said_by_user(messages),
         told=told_before(messages),
-        taint=taint_of(state, spec.tools),
+        taint=taint,
         observed=observed_in(messages),
         turn=[earlier for earlier in state.get("turn") or () if earlier["ordinal"] < call["ordinal"]],
     )

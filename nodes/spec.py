@@ -97,7 +97,8 @@ class AgentSpec:
 
     def bound_for(self, messages: Sequence[AnyMessage]) -> Runnable[Any, BaseMessage]:
         """Return the model with the tools that this transcript gives a use for."""
-        return self.reading if any(full_text(message) is not None for message in messages) else self.bound
+        was_shortened = any(message.type == "tool" and full_text(message) is not None for message in messages)
+        return self.reading if was_shortened else self.bound
 
     @cached_property
     def binding(self) -> str:

@@ -78,8 +78,8 @@ def to_plain(value: Any) -> Any:
     if type(value) in _LEAVES:
         return value
     if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
-        return {key: item if type(item) in _LEAVES else to_plain(item) for key, item in items}
+        # No `cast` here, nor a call for what is a leaf: every node's whole update goes through this.
+        return {key: item if type(item) in _LEAVES else to_plain(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # plain data
     if isinstance(value, list):
-        return [to_plain(item) for item in cast("list[Any]", value)]  # type: ignore[redundant-cast]  # pyright needs it
+        return [item if type(item) in _LEAVES else to_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # plain data
     return value.value if isinstance(value, Enum) else value

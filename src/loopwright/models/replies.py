@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterable, Mapping
-from typing import Any
+from collections.abc import Container, Mapping, Sequence
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, InvalidToolCall, ToolCall
 
@@ -64,14 +64,16 @@ def read_reply(reply: BaseMessage, place: str, taken: Container[str | None] = ()
     return _named(answered, place), FinalAnswer(text)
 
 
-def ids_of(messages: Iterable[AnyMessage]) -> set[str | None]:
+def ids_of(messages: Sequence[AnyMessage]) -> set[str | None]:
     """Return the ids that a transcript uses, of messages and of calls."""
-    found: set[str | None] = set()
-    for message in messages:
-        found.add(message.id)
-        if isinstance(message, AIMessage):
-            found.update(call["id"] for call in message.tool_calls)
+    found = {message.id for message in messages}
+    # By the name of its type: asking LangChain's abstract classes would be most of a long transcript's work here.
+    replies = [cast("AIMessage", message) for message in messages if message.type in _REPLIES]
+    found.update(call["id"] for reply in replies for call in reply.tool_calls)
     return found
+
+
+_REPLIES = ("ai", "AIMessageChunk")
 
 
 def _cleaned(reply: BaseMessage, taken: Container[str | None]) -> AIMessage:

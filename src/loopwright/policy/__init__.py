@@ -21,7 +21,19 @@ from .limits import calls_are_used_up, limit_met, over_limit, refuse_call, refus
 from .loops import Loops, check_loops
 from .people import describe_requirement, refuse_person
 from .room import SMALLEST_REPLY, Left, Room, Wanted, find_room, least, left_of
-from .rules import Observed, Predicate, ProposedCall, Rule, Screening, allow, ask, check_rules, deny, screen
+from .rules import (
+    Observed,
+    Predicate,
+    ProposedCall,
+    Rule,
+    Screening,
+    allow,
+    ask,
+    check_rules,
+    deny,
+    rules_for,
+    screen,
+)
 from .taint import passages, tighten
 from .window import FORBID_AT, Kind, Rung, Seen, Window, call_key, is_loop, next_window, result_key, rung_of, way_of
 
@@ -81,6 +93,7 @@ __all__ = [
     "refuse_person",
     "refuse_price",
     "result_key",
+    "rules_for",
     "rung_of",
     "screen",
     "seconds_left",

@@ -348,12 +348,21 @@ def _default(call: ProposedCall) -> Screening:
     return Screening(Verdict.ASK, f"no rule allows this {call.effect}", "default", needs=require_nothing())
 
 
+def rules_for(rules: Iterable[Rule], tool: str, effect: str) -> list[Rule]:
+    """Return the rules that are about a tool's calls, whatever their predicates say."""
+    return [rule for rule in rules if _is_about(rule, tool, effect)]
+
+
+def _is_about(rule: Rule, tool: str, effect: str) -> bool:
+    return rule.target in (tool, f"effect:{effect}")
+
+
 def match_rule(rule: Rule, call: ProposedCall) -> str | None:
     """Return None for no match, else a note (often empty) for the verdict.
 
     A predicate that fails counts in the safe direction: no match for `allow`, a match for `ask` and `deny`.
     """
-    if rule.target not in (call.tool, f"effect:{call.effect}"):
+    if not _is_about(rule, call.tool, call.effect):
         return None
     if rule.when is None:
         return ""
