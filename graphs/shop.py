@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from dataclasses import astuple
@@ -34,6 +35,7 @@ __all__ = ["Escalation", "KeyReused", "Order", "Policy", "Refund", "Refused", "S
 
 _SCHEMA_VERSION = 1
 _BUSY_SECONDS = 10.0
+_POLL_SECONDS = 0.02
 
 
 class Shop:
@@ -172,7 +174,7 @@ class Shop:
         db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
         try:
             if _version(db) < _SCHEMA_VERSION:
-                db.execute("PRAGMA journal_mode = WAL")
+                _use_wal(db)
                 db.executescript(_schema())
         except BaseException:
             db.close()
@@ -183,6 +185,20 @@ class Shop:
 def open_shop() -> Shop:
     """The default shop; where it lies is decided at the call (see `Shop.default`)."""
     return Shop.default()
+
+
+def _use_wal(db: sqlite3.Connection) -> None:
+    """Switch the file's journal; SQLite does not wait for other processes here, whatever its timeout says."""
+    give_up = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > give_up:
+                raise
+            time.sleep(_POLL_SECONDS)
+        else:
+            return
 
 
 @cache
