@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .approvals import ALL, Approval, Approvals, Decided, NewApproval
+from .approvals import ALL, Answered, Approval, Approvals, Decided, NewApproval
 from .budgets import Budgets, Drawn
 from .effects import Claim, ClaimRequest, ClaimStatus, EffectRow, Effects, EffectStatus
 from .ledger import LEASE_SECONDS, Clock, Ledger
@@ -22,6 +22,7 @@ __all__ = [
     "LEASE_SECONDS",
     "PLAIN_INVOKE",
     "RING_KEY",
+    "Answered",
     "Approval",
     "Approvals",
     "Attempt",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from loopwright.errors import ApprovalNotFound
 from loopwright.state import CANCEL, EXPIRE, Requirement, RunStatus, canonical, name_key, require_nothing
@@ -75,6 +75,15 @@ class NewApproval:
     """None: one person decides, whoever it is."""
     vote: str = ""
     """Who has approved by asking: the one whose edit it is."""
+
+
+class Answered(NamedTuple):
+    """What somebody answered to a question."""
+
+    decision: dict[str, Any]
+    """As plain data."""
+    by: str
+    roles: Collection[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +196,21 @@ class Approvals:
 
     def standing(self, approval_ids: Sequence[str]) -> dict[str, Approval]:
         """Return the questions as they stand now: those whose time is up are decided by that."""
-        with self._database.serial():
-            for approval_id in approval_ids:
-                self._expire(approval_id)
-            rows = [row for id_ in approval_ids for row in self._database.query("find_approval", id=id_)]
+        rows = self._rows(approval_ids)
+        if any(self._is_due(row) for row in rows):
+            with self._database.serial():
+                for approval_id in approval_ids:
+                    self._expire(approval_id)
+                rows = self._rows(approval_ids)
         return {row["id"]: self._approval(row) for row in rows}
+
+    def _rows(self, approval_ids: Sequence[str]) -> list[Row]:
+        return [row for id_ in approval_ids for row in self._database.query("find_approval", id=id_)]
+
+    def _is_due(self, row: Row) -> bool:
+        """Tell whether a question is open and its time is up."""
+        ends = row["expires_at"] if row["status"] == "open" else None
+        return ends is not None and ends <= self._clock()
 
     def use(self, approval_ids: Sequence[str], used_at: str) -> dict[str, Approval]:
         """Take the decisions for one pause; returns the questions as they stand for it.
@@ -250,9 +269,7 @@ class Approvals:
         self._database.write("return_reminder", id=approval_id)
 
     def _expire(self, approval_id: str) -> None:
-        rows = self._database.query("find_approval", id=approval_id)
-        ends = rows[0]["expires_at"] if rows and rows[0]["status"] == "open" else None
-        if ends is not None and ends <= self._clock():
+        if any(self._is_due(row) for row in self._rows([approval_id])):
             self._decide(approval_id, {"type": EXPIRE}, "expiry")
 
     def _decide(self, approval_id: str, decision: dict[str, Any], by: str, roles: Collection[str] = ()) -> bool:

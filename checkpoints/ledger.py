@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from loopwright.state import NOT_HAPPENED, Happened, NotHappened, Question, RunStatus, StopReason
 
-from .approvals import Approvals, Decided, NewApproval
+from .approvals import Answered, Approval, Approvals, Decided, NewApproval
 from .budgets import Budgets
 from .database import Database
 from .effects import EffectRow, Effects, EffectStatus
@@ -113,6 +113,32 @@ class Ledger:
             decided = self.approvals.decide(approval_id, decision, by, roles)
             self._answer(effect, by)
             return decided
+
+    def take(
+        self, run_id: str, approval_ids: Sequence[str], used_at: str, answers: Mapping[str, Answered]
+    ) -> tuple[dict[str, Approval], dict[str, Decided]]:
+        """Take in what was answered at a pause, and the decisions that count for it, in one transaction.
+
+        Where nothing is left to decide, the run goes on, and its row says so.
+
+        Args:
+            run_id: The run that paused.
+            approval_ids: All that it waits for.
+            used_at: The checkpoint of the pause.
+            answers: By approval, what was answered there; judged before. See `decide`.
+
+        Returns:
+            The questions as they stand for this pause (see `Approvals.use`), and what came of each answer.
+
+        Raises:
+            ApprovalNotFound: If an answer is to a question that was never asked.
+        """
+        with self.database.serial():
+            decided = {name: self.decide(name, *answer) for name, answer in answers.items()}
+            standing = self.approvals.use(approval_ids, used_at)
+            if len(standing) == len(approval_ids) and all(asked.decision for asked in standing.values()):
+                self.runs.set_status(run_id, RunStatus.RUNNING)
+            return standing, decided
 
     def resolve(self, effect_id: str, outcome: Happened | NotHappened, text: str, by: str) -> tuple[bool, EffectRow]:
         """Say what became of an unknown effect, and answer the question about it, in one transaction.

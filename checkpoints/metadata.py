@@ -15,6 +15,25 @@ FORK_KEY = "__loopwright_fork"
 """In `configurable`: the checkpoint that the caller named to go on from, and so asked for a branch of its own."""
 
 
+_COUNTERS = "counters_since_delta_snapshot"
+FAR = 1_000
+"""Super-steps; LangGraph makes its copies after 5,000."""
+
+
+def hold_off_copies(metadata: CheckpointMetadata) -> None:
+    """Keep LangGraph from storing the long channels whole, again and again, as a thread grows.
+
+    It does so each time that its counters, which a run carries on in this very dict, have come far enough, so that a
+    reader need not go further back. Here a reader finds all that was added to a thread by one query, and the copies
+    would make a thread's size grow with the square of its length. So the counters begin anew in time. Copies that are
+    made for another reason, as for a branch, have nothing to do with them.
+    """
+    counters = metadata.get(_COUNTERS) or {}
+    for channel, (updates, super_steps) in counters.items():
+        if super_steps >= FAR:
+            counters[channel] = (min(updates, 1), 1)
+
+
 def metadata_of(new: Skipped, parent_id: str | None) -> dict[str, Any]:
     """Return a checkpoint's metadata, as plain JSON.
 

@@ -19,7 +19,10 @@ from langgraph.checkpoint.base import (
     DeltaChannelHistory,
     get_checkpoint_id,
 )
-from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]  # LangGraph's beta has no public name
+from langgraph.checkpoint.serde.types import (
+    RESUME,
+    _DeltaSnapshot,  # pyright: ignore[reportPrivateUsage]  # LangGraph's beta has no public name
+)
 
 from loopwright.crash import CrashPoint, reached
 from loopwright.errors import ClockBehind, StorageCorrupt, ThreadMoved
@@ -27,7 +30,7 @@ from loopwright.state import DELTA_CHANNELS
 
 from .behind import Behind, Key, Skipped
 from .clock import await_clock, explain_behind
-from .metadata import metadata_of
+from .metadata import hold_off_copies, metadata_of
 from .squashing import squashed
 from .store import Batch, NoSeal, Seal, Store, Stored, TaskWrites, place_of
 from .threads import check_thread_id
@@ -35,6 +38,7 @@ from .threads import check_thread_id
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_SIGNALS = frozenset(WRITES_IDX_MAP) - {RESUME}
 RING_KEY = "__loopwright_ring"
 """In `configurable`: these are a ring's checkpoints, whose barriers are known, and the thread id is checked. Its value
 tells one call of the agent from any other. LangGraph keeps it out of metadata."""
@@ -95,6 +99,8 @@ class Saver(BaseCheckpointSaver[Any]):
             self._lost.discard((key, str(parent)))  # who tries again reads what the other one wrote
             self._lose(key)
             raise ThreadMoved.of(key[0])
+        if RING_KEY in place_of(new.config):
+            hold_off_copies(new.metadata)
         if self._is_behind(new.config):
             line = self._line(key)
             with line.lock:
@@ -362,5 +368,9 @@ def _check_line(key: Key, line: Behind) -> None:
 
 
 def _has_signal(writes: Sequence[tuple[str, Any]]) -> bool:
-    """Tell whether a pause, an answer or an error is among them."""
-    return any(channel in WRITES_IDX_MAP for channel, _ in writes)
+    """Tell whether they are a pause, an answer or an error.
+
+    The output of a task that has taken its answer is none: the answer itself is stored, and would be taken again.
+    """
+    channels = {channel for channel, _ in writes}
+    return not channels.isdisjoint(_SIGNALS) or channels <= WRITES_IDX_MAP.keys()

@@ -109,12 +109,12 @@ def _digits(number: int) -> str:
 def _message(kind: type[BaseMessage], fields: dict[str, Any]) -> BaseMessage:
     """Put a message together, as unpickling does."""
     message = kind.__new__(kind)
-    message.__setstate__(
-        {
-            "__dict__": fields,
-            "__pydantic_fields_set__": set(fields),
-            "__pydantic_extra__": {} if kind in _WITH_EXTRA else None,
-            "__pydantic_private__": None,
-        }
-    )
+    _set(message, "__dict__", fields)
+    _set(message, "__pydantic_fields_set__", set(fields))
+    _set(message, "__pydantic_extra__", {} if kind in _WITH_EXTRA else None)
+    _set(message, "__pydantic_private__", None)
     return message
+
+
+_set = object.__setattr__
+"""As pydantic's own `__setstate__` sets the parts of a model."""

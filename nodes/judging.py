@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from loopwright.checkpoints import Approval, Ledger
+from loopwright.checkpoints import Answered, Approval, Decided, Ledger
 from loopwright.policy import Bounds
 from loopwright.state import (
     CANCEL,
@@ -18,7 +18,6 @@ from loopwright.state import (
     Person,
     Question,
     RunRecord,
-    RunStatus,
     StopReason,
     UsageRecord,
     Verdict,
@@ -45,12 +44,10 @@ async def judge(state: AgentState, port: Port) -> dict[str, Any]:
     state = {**state, "turn": [_bound(call, state, port) for call in state["turn"]]}
     table = await _on_this_branch(state, pause, port, ledger)
     asked = [call for call in table if call["verdict"] == Verdict.ASK]
-    errors: dict[str, str] = {}
-    for answer in state.get("answers") or ():
-        call = next((call for call in asked if answer["call"] == call["id"]), None)
-        if call is not None and answer["value"] != WAKE:
-            errors[call["approval"]] = await _record(call, answer, state, port, ledger)
-    standing = await port.ask(ledger, ledger.approvals.use, [call["approval"] for call in asked], pause)
+    answers, errors = _heard(asked, state, port)
+    names = [call["approval"] for call in asked]
+    standing, decided = await port.ask(ledger, ledger.take, state["run"]["id"], names, pause, answers)
+    errors |= {name: _told(decided[name], answer.by) for name, answer in answers.items()}
     turn = [
         _judged(call, standing.get(call["approval"]), errors.get(call["approval"]), state, port)
         if call["verdict"] == Verdict.ASK
@@ -67,8 +64,6 @@ async def judge(state: AgentState, port: Port) -> dict[str, Any]:
     fresh = [call for call in turn if call["verdict"] == Verdict.ASK and call["approval"] not in standing]
     if fresh:
         await ensure_open(fresh, state, port, ledger)
-    if not any(call["verdict"] == Verdict.ASK for call in turn):
-        await port.ask(ledger, ledger.runs.set_status, state["run"]["id"], RunStatus.RUNNING)
     return {"turn": turn, "run": run, "usage": usage}
 
 
@@ -162,8 +157,24 @@ async def ensure_open(calls: list[Call], state: AgentState, port: Port, ledger: 
     await port.ask(ledger, ledger.ask, state["run"]["id"], port.place.thread_id, questions)
 
 
-async def _record(call: Call, answer: Answer, state: AgentState, port: Port, ledger: Ledger) -> str:
-    """Record a raw answer as a decision; return why it could not be taken, or nothing."""
+def _heard(asked: list[Call], state: AgentState, port: Port) -> tuple[dict[str, Answered], dict[str, str]]:
+    """Return, by approval, the raw answers that can be taken as decisions, and why the others cannot."""
+    heard: dict[str, Answered] = {}
+    errors: dict[str, str] = {}
+    for answer in state.get("answers") or ():
+        call = next((call for call in asked if answer["call"] == call["id"]), None)
+        if call is None or answer["value"] == WAKE:
+            continue
+        read = _read(call, answer, state, port)
+        if isinstance(read, str):
+            errors[call["approval"]] = read
+        else:
+            heard[call["approval"]] = read
+    return heard, errors
+
+
+def _read(call: Call, answer: Answer, state: AgentState, port: Port) -> Answered | str:
+    """Read a raw answer as a decision; a text says why it cannot be taken."""
     decision = read_answer(call, answer["value"])
     if decision is None:
         said = excerpt(repr(answer["value"]), 100)
@@ -172,7 +183,11 @@ async def _record(call: Call, answer: Answer, state: AgentState, port: Port, led
     if wrong := refuse_decision(call, decision, person, state, port.spec):
         return wrong
     by, roles = (person.name, person.roles) if person else ("anonymous", ())
-    decided = await port.ask(ledger, ledger.decide, call["approval"], decision, by, roles)
+    return Answered(decision, by, roles)
+
+
+def _told(decided: Decided, by: str) -> str:
+    """Return why an answer was not taken although more are needed; empty where it was, or where all is decided."""
     has_voted = not decided.accepted and decided.approval.decision is None
     return f"{by} has approved this already; somebody else must, too" if has_voted else ""
 

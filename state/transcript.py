@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage, ToolMessage, convert_to_messages
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+    convert_to_messages,
+)
 
 NUDGE = "nudge-"
 """Begins the ids of messages that the guard writes in the user's place; they are no tasks."""
@@ -27,18 +36,22 @@ def fold_messages(current: list[AnyMessage] | None, writes: Sequence[Any]) -> li
     return out
 
 
+_USUAL = frozenset({AIMessage, HumanMessage, SystemMessage, ToolMessage})
+"""Told by their very type: asking LangChain's abstract classes is most of the work of putting a thread together."""
+
+
 def _messages(writes: Sequence[Any]) -> Iterable[BaseMessage]:
     for write in writes:
         several = cast("list[Any]", write) if isinstance(write, list) else [write]  # type: ignore[redundant-cast]  # pyright needs it
         for one in several:
-            if isinstance(one, BaseMessage):
+            if type(one) in _USUAL or isinstance(one, BaseMessage):
                 yield one
             else:
                 yield from convert_to_messages([one])
 
 
 def _fold(out: list[Any], known: set[str | None], message: BaseMessage) -> None:
-    if isinstance(message, RemoveMessage):
+    if type(message) not in _USUAL and isinstance(message, RemoveMessage):
         out[:] = [] if message.id == REMOVE_ALL else [kept for kept in out if kept.id != message.id]
         known.intersection_update([kept.id for kept in out])
         return
@@ -48,7 +61,10 @@ def _fold(out: list[Any], known: set[str | None], message: BaseMessage) -> None:
         out[:] = [message if kept.id == message.id else kept for kept in out]
         return
     known.add(message.id)
-    out.insert(_place(out, message), message)
+    if type(message) in _USUAL and message.type != "tool":
+        out.append(message)
+    else:
+        out.insert(_place(out, message), message)
 
 
 def _free_id(position: int, known: set[str | None]) -> str:

@@ -108,10 +108,13 @@ def estimate_tools(tools: Sequence[BaseTool]) -> int:
 
 def size_of(message: BaseMessage) -> int:
     """Estimate the tokens of one message from its letters."""
-    calls = sum(_tokens(str(call["args"])) + _tokens(call["name"]) for call in getattr(message, "tool_calls", ()))
-    return _tokens(message.text) + calls + 4
+    asked = message.tool_calls if isinstance(message, AIMessage) else ()
+    calls = sum(_tokens(str(call["args"])) + _tokens(call["name"]) for call in asked)
+    text = message.content if isinstance(message.content, str) else message.text
+    return _tokens(text) + calls + 4
 
 
 def _tokens(text: str) -> int:
     """Estimate by bytes: a letter that is no Latin one is a token of its own more often."""
-    return -(-len(text.encode(errors="replace")) // BYTES_A_TOKEN)
+    size = len(text) if text.isascii() else len(text.encode(errors="replace"))
+    return -(-size // BYTES_A_TOKEN)

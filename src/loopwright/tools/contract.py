@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
+from functools import cached_property
 from string import Formatter
 from typing import Any, Literal, cast, get_args
 
@@ -175,7 +176,7 @@ class Contract:
         """Fill the template of what must not run at once; empty when the tool has none."""
         return self.serial.format(**args) if self.serial else ""
 
-    @property
+    @cached_property
     def identity(self) -> object:
         """What an approval names the tool by: its schema; and its version, where another party can change it."""
         schema = self.schema.model_json_schema()
