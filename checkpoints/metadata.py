@@ -15,7 +15,6 @@ FORK_KEY = "__loopwright_fork"
 """In `configurable`: the checkpoint that the caller named to go on from, and so asked for a branch of its own."""
 
 
-_COUNTERS = "counters_since_delta_snapshot"
 FAR = 1_000
 """Super-steps; LangGraph makes its copies after 5,000."""
 
@@ -28,7 +27,7 @@ def hold_off_copies(metadata: CheckpointMetadata) -> None:
     would make a thread's size grow with the square of its length. So the counters begin anew in time. Copies that are
     made for another reason, as for a branch, have nothing to do with them.
     """
-    counters = metadata.get(_COUNTERS) or {}
+    counters = metadata.get("counters_since_delta_snapshot") or {}
     for channel, (updates, super_steps) in counters.items():
         if super_steps >= FAR:
             counters[channel] = (min(updates, 1), 1)
