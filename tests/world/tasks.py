@@ -17,6 +17,7 @@ from loopwright.errors import StorageError
 from loopwright.graphs import compile_agent
 from loopwright.testing import ScriptedModel, call
 
+from .letters import finish_letter, letters
 from .nursery import Channel
 from .plans import spoken
 from .refund import TASK, THREAD, Refund, later
@@ -227,3 +228,9 @@ def read_in_steps(channel: Channel, *, url: str, door: str) -> None:
         state = asyncio.run(compiled.ainvoke(given, config)) if door == "async" else compiled.invoke(given, config)
         channel.send(["end", shape(state)])
         channel.receive()
+
+
+def drive_held(channel: Channel, *, folder: str) -> None:
+    """Carry a letter from its start to its end, answering whatever is asked; sends how it ended."""
+    with open_checkpoints(f"sqlite:///{folder}/runs.db") as checkpoints:
+        channel.send(finish_letter(SyncRuns(letters(Path(folder)), checkpoints)))
