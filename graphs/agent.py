@@ -17,7 +17,6 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.graph import END, START, StateGraph
@@ -29,7 +28,7 @@ from loopwright.models import Native, Price
 from loopwright.nodes import AgentSpec, Ledgers, Node, act, guard, observe, reason, reopen
 from loopwright.policy import Check, Loops, Reflect, Rule, build_answer_rules
 from loopwright.state import AgentInput, AgentState, Budget, Limits, Rate
-from loopwright.tools import Caps
+from loopwright.tools import Caps, Retry
 
 from .building import build_spec, change_spec, check_checkpoints
 from .calling import (
@@ -43,6 +42,7 @@ from .calling import (
     with_context,
     with_room_to_listen,
 )
+from .candidates import ModelOption
 from .routes import Route, Routes
 
 
@@ -133,14 +133,16 @@ class Agent(CompiledStateGraph[AgentState, Any, AgentInput, AgentState]):
 
 
 def create_agent(
-    model: str | BaseChatModel,
+    model: ModelOption,
     tools: Sequence[BaseTool],
     *,
     system_prompt: str = "",
     limits: Limits | None = None,
     loops: Loops | None = None,
     permissions: Sequence[Rule] = (),
-    price: Price | None = None,
+    price: Price | Mapping[str, Price] | None = None,
+    retry: Retry | None = None,
+    model_timeout: float | None = None,
     budgets: Sequence[Budget] = (),
     rate: Rate | None = None,
     wrap_up: bool = False,
@@ -160,14 +162,20 @@ def create_agent(
     """Build an agent.
 
     Args:
-        model: `"openai:gpt-5-mini"`, `"demo"`, or any LangChain chat model that can bind tools.
+        model: `"openai:gpt-5-mini"`, `"demo"`, or any LangChain chat model that can bind tools. Of several, the first
+            is asked; the others, in this order, where it cannot reply and another may. Each attempt is within the
+            limits, and is charged.
         tools: Made by `@tool` or `annotate`; a plain LangChain tool counts as a `write`.
         system_prompt: Sent before the transcript at each model call; never stored.
         limits: The bounds of each run; finite by default.
         loops: When a model that goes round in circles is told, held back and stopped; on by default.
         permissions: Rules built with `allow`, `ask` and `deny`. Without a matching rule a `read` is allowed, and all
             else asks a person.
-        price: Of the model, where `genai-prices` does not list it, or another price was agreed.
+        price: Of the model, where `genai-prices` does not list it, or another price was agreed; of several models, a
+            mapping by their names.
+        retry: How often a model is asked in one step where the same request can succeed a moment later: connections
+            that fail, time-outs, rate limits, servers in trouble. By default 3 times, the second after 1 s.
+        model_timeout: Seconds that one attempt at a model may take; None: all that are left of `max_seconds`.
         budgets: What its runs may spend together with others over one ledger, such as those of a tenant a day.
         rate: How often its model may be called, over all that call it by this name over one ledger.
         wrap_up: A run that meets a limit says in one last call, without tools, what it found. That call is within the
@@ -209,6 +217,8 @@ def create_agent(
         loops=Loops() if loops is None else loops,
         permissions=permissions,
         price=price,
+        retry=Retry() if retry is None else retry,
+        model_timeout=model_timeout,
         budgets=budgets,
         rate=rate,
         wrap_up=wrap_up,
@@ -223,10 +233,10 @@ def create_agent(
     return compile_agent(spec, checkpoints)
 
 
-def change_agent(agent: Agent, *, model: str | BaseChatModel | None = None, limits: Limits | None = None) -> Agent:
-    """Build the agent anew with another model, or with other limits; its tools and permissions stay.
+def change_agent(agent: Agent, *, model: ModelOption | None = None, limits: Limits | None = None) -> Agent:
+    """Build the agent anew with another model or several, or with other limits; its tools and permissions stay.
 
-    A price that was agreed for the old model is not taken over for a new one.
+    A price that was agreed for an old model is not taken over for a new one. No fallback of the old model is kept.
 
     Raises:
         ConfigurationError: As `create_agent` does.

@@ -6,19 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import BaseMessage
-from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langgraph.store.base import BaseStore
 
 from loopwright.checkpoints import Checkpoints
 from loopwright.errors import ConfigurationError, DuplicateTool, UnknownTool
-from loopwright.models import Price, Pricer, build_form, check_form, estimate_tools, known_price, model_name, open_model
-from loopwright.nodes import AgentSpec, ContextShape
+from loopwright.models import AnswerForm, build_form, check_form, estimate_tools
+from loopwright.nodes import AgentSpec, Candidate, ContextShape
 from loopwright.policy import AnswerRules, Loops, Rule, check_conditions, check_loops, check_rules
 from loopwright.state import Budget, Limits, Rate, storable
 from loopwright.tools import READ_RESULT, Caps, Contract, Tool, build_reader, contract_of
+
+from .candidates import ModelOption, build_candidates, check_priced, check_retry, check_timeout
 
 LEAST_TO_WRAP_UP = 2
 """Steps: one to find something out, and one to say it."""
@@ -32,7 +31,9 @@ def build_spec(
     limits: Limits,
     loops: Loops,
     permissions: Sequence[Rule],
-    price: Price | None,
+    price: object,
+    retry: object,
+    model_timeout: object,
     budgets: Sequence[Budget],
     rate: Rate | None,
     wrap_up: bool,
@@ -50,15 +51,12 @@ def build_spec(
         ConfigurationError: If anything in it is set up wrongly.
     """
     _refuse_unknown(unknown)
-    if not isinstance(model, str | BaseChatModel):
-        text = f"model is {model!r}; give a name such as 'openai:gpt-5-mini', or a LangChain chat model"
-        raise ConfigurationError(text)
     _check_text("system_prompt", system_prompt)
     _check_text("name", name)
     _check_name(name)
-    _check_price(price)
     _check_wrap_up(wrap_up, limits)
     _check_rate(rate)
+    tries, seconds = check_retry(retry), check_timeout(model_timeout)
     offered = [_tool(item) for item in _listed("tools", tools, "tools, such as tools=[lookup_order]")]
     rules = _listed("permissions", permissions, "rules, such as permissions=[ask('effect:write')]")
     contracts = _contracts(offered)
@@ -67,13 +65,13 @@ def build_spec(
     reader = _reader(contracts, caps)
     _check_limits(limits, contracts)
     shared = _budgets(budgets)
-    opened = open_model(model)
+    first, *others = build_candidates(model, offered, reader, price, limits, shared)
     return AgentSpec(
         name=name,
-        model=opened,
-        model_name=model_name(opened),
-        bound=_bound(opened, offered),
-        reading=_bound(opened, [*offered, reader]),
+        **vars(first),
+        fallbacks=tuple(others),
+        retry=tries,
+        model_timeout=seconds,
         offered=tuple(offered),
         tools_tokens=estimate_tools(offered),
         tools={**contracts, reader.name: reader.contract},
@@ -81,7 +79,6 @@ def build_spec(
         limits=limits,
         loops=check_loops(loops, contracts),
         system_prompt=system_prompt,
-        price=_pricer(opened, price, limits, shared),
         budgets=shared,
         rate=rate,
         wrap_up=wrap_up,
@@ -89,8 +86,15 @@ def build_spec(
         caps=caps,
         context=None if context_schema is None else ContextShape(context_schema),
         answers=answers,
-        form=build_form(response_format, opened),
+        form=_form(response_format, (first, *others)),
     )
+
+
+def _form(response_format: object, models: Sequence[Candidate]) -> AnswerForm | None:
+    form = build_form(response_format, models[0].model)
+    for one in models[1:]:
+        check_form(form, one.model)
+    return form
 
 
 def _rules(given: Sequence[object], contracts: Mapping[str, Contract]) -> tuple[Rule, ...]:
@@ -120,8 +124,8 @@ def _reader(contracts: Mapping[str, Contract], caps: Caps) -> Tool:
     return build_reader(caps, untrusted=any(contract.untrusted for contract in contracts.values()))
 
 
-def change_spec(spec: AgentSpec, *, model: str | BaseChatModel | None, limits: Limits) -> AgentSpec:
-    """Return the specification with another model (None: the same one) and these limits.
+def change_spec(spec: AgentSpec, *, model: ModelOption | None, limits: Limits) -> AgentSpec:
+    """Return the specification with other models (None: the same ones) and these limits.
 
     Raises:
         ConfigurationError: If the model cannot be opened, or its price is not known although the cost is limited.
@@ -129,32 +133,13 @@ def change_spec(spec: AgentSpec, *, model: str | BaseChatModel | None, limits: L
     _check_limits(limits, spec.tools)
     _check_wrap_up(spec.wrap_up, limits)
     if model is None:
-        return replace(spec, limits=limits, price=spec.price or _pricer(spec.model, None, limits, spec.budgets))
-    opened = open_model(model)
-    check_form(spec.form, opened)
-    return replace(
-        spec,
-        model=opened,
-        model_name=model_name(opened),
-        bound=_bound(opened, spec.offered),
-        reading=_bound(opened, [*spec.offered, _reader({}, spec.caps)]),
-        limits=limits,
-        price=_pricer(opened, None, limits, spec.budgets),
-    )
-
-
-def _bound(model: BaseChatModel, tools: Sequence[BaseTool]) -> Runnable[LanguageModelInput, BaseMessage]:
-    return model.bind_tools([*tools]) if tools else model
-
-
-def _pricer(model: BaseChatModel, price: Price | None, limits: Limits, budgets: Sequence[Budget]) -> Pricer | None:
-    """Return what a call of the model costs; a price that is not known is fine as long as nothing depends on it."""
-    pricer = price or known_price(model)
-    bounds = [limits.max_cost, limits.thread and limits.thread.max_cost, *(budget.max_cost for budget in budgets)]
-    if pricer is None and any(bound is not None for bound in bounds):
-        text = f"max_cost is set, but the price of {model_name(model)!r} is not known; give price=Price(input, output)"
-        raise ConfigurationError(text, model=model_name(model), option="max_cost")
-    return pricer
+        for one in spec.by_model:
+            check_priced(one.model_name, one.price, limits, spec.budgets)
+        return replace(spec, limits=limits)
+    first, *others = build_candidates(model, spec.offered, _reader({}, spec.caps), None, limits, spec.budgets)
+    for candidate in (first, *others):
+        check_form(spec.form, candidate.model)
+    return replace(spec, **vars(first), fallbacks=tuple(others), limits=limits)
 
 
 def _refuse_unknown(unknown: Mapping[str, Any]) -> None:
@@ -186,12 +171,6 @@ def _check_name(name: str) -> None:
     if name != storable(name):
         text = f"name is {name!r}; give a text without NUL characters and halves of surrogate pairs"
         raise ConfigurationError(text, option="name")
-
-
-def _check_price(price: object) -> None:
-    if price is not None and not isinstance(price, Price):
-        text = f"price is {price!r}; give Price(input, output), Decimals in US dollars for a million tokens"
-        raise ConfigurationError(text, option="price")
 
 
 def _check_rate(rate: object) -> None:

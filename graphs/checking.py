@@ -109,5 +109,15 @@ def _visible(spec: AgentSpec) -> str:
 def _cost(spec: AgentSpec) -> str:
     tokens = "any number of tokens" if spec.limits.max_tokens is None else f"at most {spec.limits.max_tokens:,} tokens"
     money = "no limit on money" if spec.limits.max_cost is None else f"at most ${spec.limits.max_cost}"
-    priced = "" if spec.price else "; the model's price is not known, so costs are not counted"
-    return f"{tokens}, {money} a run{priced}."
+    unpriced = [one.model_name for one in spec.by_model if one.price is None]
+    whose = "the model's price is" if not spec.fallbacks else f"the prices of {', '.join(unpriced)} are"
+    priced = f"; {whose} not known, so costs are not counted" if unpriced else ""
+    return f"{tokens}, {money} a run{priced}.{_attempts(spec)}"
+
+
+def _attempts(spec: AgentSpec) -> str:
+    """Say how many attempts a step can take; each is reserved, and charged."""
+    if not spec.fallbacks and spec.retry.tries == 1:
+        return ""
+    names = ", then ".join(one.model_name for one in spec.by_model)
+    return f" A step asks {names}, up to {spec.retry.tries} times each; failed attempts count."

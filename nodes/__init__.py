@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 from .act import ActTask, act
+from .attempts import FAILED_ATTEMPT, MODEL_TEXT, told_next
 from .branches import reopen
 from .contexts import ContextShape
 from .extending import extension_message
 from .guard import Moment, guard, moment_of
 from .ledgers import Ledgers
 from .observe import observe
-from .port import BRANCH_KEY, HEARD_KEY, LABELS_KEY, PLACES_KEY, PROGRESS, REQUESTER_KEY, RUN_ID_KEY, Node, run_through
+from .port import (
+    BRANCH_KEY,
+    HEARD_KEY,
+    LABELS_KEY,
+    PLACES_KEY,
+    PROGRESS,
+    REQUESTER_KEY,
+    RUN_ID_KEY,
+    TOKENS_KEY,
+    Node,
+    run_through,
+)
 from .questions import WAKE, parse_answer, payload_of, respond_with
 from .reason import reason
 from .screening import normal_decision, refuse_decision
-from .spec import AgentSpec
+from .spec import AgentSpec, Candidate
 
 __all__ = [
     "BRANCH_KEY",
+    "FAILED_ATTEMPT",
     "HEARD_KEY",
     "LABELS_KEY",
+    "MODEL_TEXT",
     "PLACES_KEY",
     "PROGRESS",
     "REQUESTER_KEY",
     "RUN_ID_KEY",
+    "TOKENS_KEY",
     "WAKE",
     "ActTask",
     "AgentSpec",
+    "Candidate",
     "ContextShape",
     "Ledgers",
     "Moment",
@@ -43,4 +59,5 @@ __all__ = [
     "reopen",
     "respond_with",
     "run_through",
+    "told_next",
 ]

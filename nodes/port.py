@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
 import random
 import threading
@@ -12,7 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, Self, TypeVar, cast
 
 from langchain_core.messages import AnyMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -27,6 +28,7 @@ from loopwright.tools import Aborted, Contract, Effect, Late, Surroundings, acal
 
 from .ledgers import Ledgers
 from .spec import AgentSpec
+from .voice import Voice
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,6 +40,8 @@ REQUESTER_KEY = "__loopwright_requester"
 """Likewise: for whom it was started. Whoever is authenticated by LangGraph's server cannot say that it was another."""
 BRANCH_KEY = "__loopwright_branch"
 """In `configurable`: the checkpoint that a branch goes on from."""
+TOKENS_KEY = "__loopwright_tokens"
+"""In `configurable`: whether the model's text is told piece by piece."""
 LABELS_KEY = "labels"
 """In `configurable`: the labels of a run that begins."""
 
@@ -101,7 +105,9 @@ def progress_of(call_id: str, tool: str, text: str) -> dict[str, str]:
     return {"type": PROGRESS, "call_id": call_id, "tool": tool, "text": excerpt(storable(str(text)))}
 
 
-def _report(said: dict[str, str], write: StreamWriter, heard: Callable[[dict[str, str]], object] | None) -> None:
+def _report(
+    said: Mapping[str, object], write: StreamWriter, heard: Callable[[Mapping[str, object]], object] | None
+) -> None:
     """Tell LangGraph's stream, and whoever gave an ear of their own."""
     write(said)
     if heard is not None:
@@ -149,6 +155,24 @@ class Port(ABC):
             tools=self.spec.offered,
         )
 
+    def speaking(self, spec: AgentSpec) -> Self:
+        """Return the same port for the agent with another model."""
+        port = copy.copy(self)
+        port.spec = spec
+        return port
+
+    def tell(self, said: Mapping[str, object]) -> None:
+        """Tell whoever follows LangGraph's `custom` stream, or gave an ear of their own."""
+        given: dict[str, Any] = self._config.get("configurable") or {}
+        runtime = given.get("__pregel_runtime")
+        _report(said, getattr(runtime, "stream_writer", None) or _unheard, given.get(HEARD_KEY))
+
+    @property
+    def has_listener(self) -> bool:
+        """Whether somebody wants to read the model's text while it arrives."""
+        given: dict[str, Any] = self._config.get("configurable") or {}
+        return bool(given.get(TOKENS_KEY))
+
     def chance(self) -> float:
         """Return a number from 0 to 1, by chance."""
         return random.random()  # noqa: S311 -- spreads tries in time; no secret
@@ -179,9 +203,17 @@ class Port(ABC):
 
     @abstractmethod
     async def model(
-        self, messages: Sequence[AnyMessage], seconds: float | None, options: Mapping[str, Any], *, tools: bool = True
+        self,
+        messages: Sequence[AnyMessage],
+        seconds: float | None,
+        options: Mapping[str, Any],
+        *,
+        tools: bool = True,
+        voice: Voice | None = None,
     ) -> BaseMessage:
         """Call the model, with or without its tools, with options that hold for this call only.
+
+        With a voice its reply is streamed, and each piece of text handed on as it comes.
 
         Raises:
             OutOfTime: If the reply did not come in time.
@@ -226,12 +258,21 @@ class BlockingPort(Port):
         return function(*args, **kwargs)
 
     async def model(
-        self, messages: Sequence[AnyMessage], seconds: float | None, options: Mapping[str, Any], *, tools: bool = True
+        self,
+        messages: Sequence[AnyMessage],
+        seconds: float | None,
+        options: Mapping[str, Any],
+        *,
+        tools: bool = True,
+        voice: Voice | None = None,
     ) -> BaseMessage:
         """Call the model, in a thread where time is bounded."""
-        if seconds is None:
-            return self._model(messages, tools=tools).invoke(list(messages), **options)
-        return call_within(seconds, lambda: self._model(messages, tools=tools).invoke(list(messages), **options))
+        model, sent = self._model(messages, tools=tools), list(messages)
+
+        def call() -> BaseMessage:
+            return model.invoke(sent, **options) if voice is None else voice.hear(model.stream(sent, **options))
+
+        return call() if seconds is None else call_within(min(seconds, FOREVER), call)
 
     async def tool(
         self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float, late: Late | None = None
@@ -266,14 +307,23 @@ class AsyncPort(Port):
             raise
 
     async def model(
-        self, messages: Sequence[AnyMessage], seconds: float | None, options: Mapping[str, Any], *, tools: bool = True
+        self,
+        messages: Sequence[AnyMessage],
+        seconds: float | None,
+        options: Mapping[str, Any],
+        *,
+        tools: bool = True,
+        voice: Voice | None = None,
     ) -> BaseMessage:
         """Await the model."""
-        if seconds is None:
-            return await self._model(messages, tools=tools).ainvoke(list(messages), **options)
-        return await await_within(
-            seconds, lambda: self._model(messages, tools=tools).ainvoke(list(messages), **options)
-        )
+        model, sent = self._model(messages, tools=tools), list(messages)
+
+        async def call() -> BaseMessage:
+            if voice is None:
+                return await model.ainvoke(sent, **options)
+            return await voice.ahear(model.astream(sent, **options))
+
+        return await call() if seconds is None else await await_within(seconds, call)
 
     async def tool(
         self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float, late: Late | None = None

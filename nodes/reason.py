@@ -11,7 +11,18 @@ from langgraph.errors import GraphBubbleUp
 
 from loopwright.checkpoints import Attempt, GiveBack, Opened
 from loopwright.crash import CrashPoint, reached
-from loopwright.models import cap_options, hide_keys, ids_of, read_reply, tokens_of
+from loopwright.models import (
+    Cure,
+    cap_options,
+    cure_of,
+    hide_keys,
+    ids_of,
+    may_have_cost,
+    read_reply,
+    spoken_to,
+    tokens_of,
+    usage_of_error,
+)
 from loopwright.policy import Left, Room, seconds_left
 from loopwright.state import (
     AgentState,
@@ -31,11 +42,13 @@ from loopwright.state import (
 )
 from loopwright.tools import OutOfTime, safe_str
 
+from .attempts import MODEL_TEXT, MOST_KEPT, Attempts, Failed
 from .last_words import taken_as_words
 from .pacing import keep_pace
 from .port import Port
 from .reservation import Plan, drawn_of, plan_attempt, purpose_of, shares_of
 from .spec import AgentSpec
+from .voice import Voice
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +74,57 @@ class _Try:
 
 
 async def reason(state: AgentState, port: Port) -> dict[str, Any]:
-    """Make one attempt at the model; its worst case is reserved, and stands in the ledger, before the call is made.
+    """Get a reply of the model, in as many attempts as help; turn it into a decision.
 
-    A model that fails ends the run (`failed`, `error`): the thread can be carried on with a new task.
+    Each attempt's worst case is reserved, and stands in the ledger, before the call is made. Where no attempt brings a
+    reply the run ends (`failed`, `error`): the thread can be carried on with a new task.
+    """
+    attempts = Attempts(state, port)
+    while True:
+        came = await _attempt(state, attempts.usage, attempts.port)
+        if not isinstance(came, Failed):
+            return _with_failures(came, state, attempts)
+        if not await attempts.goes_on(came):
+            ended = _stopped(state, came.usage, StopReason.ERROR, port, error=came.said)
+            return _with_failures(ended, state, attempts)
+
+
+def _with_failures(update: dict[str, Any], state: AgentState, attempts: Attempts) -> dict[str, Any]:
+    """Keep with the run what failed on the way; with one that ends at a limit, also why it was asked again."""
+    if not attempts.failures:
+        return update
+    run = {**state["run"], **update.get("run", {})}
+    run["failures"] = [*run.get("failures", ()), *attempts.failures][-MOST_KEPT:]
+    if update.get("run", {}).get("stop") not in (None, StopReason.CANCELLED):
+        run["error"] = run["error"] or attempts.last_error
+    return {**update, "run": run}
+
+
+async def _attempt(state: AgentState, used: UsageRecord, port: Port) -> dict[str, Any] | Failed:
+    """Make one attempt.
+
+    Args:
+        state: As the node found it.
+        used: Its usage, with the attempts that failed since.
+        port: Of the model that is asked.
     """
     left = seconds_left(port.spec.bounds(state["run"], state["thread"]), state["usage"])
     pace = await keep_pace(f"model:{port.spec.model_name}", port.spec.rate, left, port)
     if pace.refusal or pace.is_late:
         why = StopReason.RATE_LIMIT if pace.refusal else StopReason.DEADLINE
-        return _stopped(state, state["usage"], why, port, limit=pace.refusal)
+        return _stopped(state, used, why, port, limit=pace.refusal)
     shares = shares_of(state["run"], port)
-    plan, opened = await _reserve(state, shares, port)
+    plan, opened = await _reserve(state, used, shares, port)
     if isinstance(plan.room, StopReason):
-        return _stopped(state, state["usage"], plan.room, port, limit=plan.limit)
-    usage = _with_lost(state["usage"], opened.lost)
+        return _stopped(state, used, plan.room, port, limit=plan.limit)
+    usage = _with_lost(state["usage"], opened.lost)  # those that failed just now are among them
     if opened.cancelled_by:
         stopped = {**state["run"], "stop": StopReason.CANCELLED, "cancelled_by": opened.cancelled_by}
         return {"run": stopped, "usage": add_seconds(usage, port.elapsed())}
     reserved = plan.room.tokens.input + plan.room.tokens.output
     back = GiveBack(shares, reserved, plan.room.cost_nano) if shares else None
     attempt = _Try({**state, "usage": usage}, port, plan, plan.room, opened.number, back)
-    if opened.lost:
+    if usage != used:
         plan = plan_attempt(state, usage, port.spec, shares, [Left(reserved, plan.room.cost_nano)] * len(shares))
         if isinstance(plan.room, StopReason):
             await _settle(attempt, Tokens(0, 0), 0)
@@ -91,12 +134,12 @@ async def reason(state: AgentState, port: Port) -> dict[str, Any]:
     return await _call(attempt)
 
 
-async def _reserve(state: AgentState, shares: Sequence[Share], port: Port) -> tuple[Plan, Opened]:
+async def _reserve(state: AgentState, used: UsageRecord, shares: Sequence[Share], port: Port) -> tuple[Plan, Opened]:
     """Plan an attempt, and open it; anew where another run was faster to draw on a shared budget."""
     ledger = await port.ledger()
     while True:
         lefts = await drawn_of(shares, port, ledger)
-        plan = plan_attempt(state, state["usage"], port.spec, shares, lefts)
+        plan = plan_attempt(state, used, port.spec, shares, lefts)
         if isinstance(plan.room, StopReason):
             return plan, Opened(0, (), "")
         opened = await port.ask(
@@ -113,30 +156,62 @@ async def _reserve(state: AgentState, shares: Sequence[Share], port: Port) -> tu
             return plan, opened
 
 
-async def _call(attempt: _Try) -> dict[str, Any]:
+async def _call(attempt: _Try) -> dict[str, Any] | Failed:
     """Call the model, and settle what was reserved."""
     port, room, usage = attempt.port, attempt.room, attempt.state["usage"]
     options = cap_options(port.spec.model, room.tokens.output) if room.cap else {}
     may_act = purpose_of(attempt.state) == Purpose.DECIDE
     if may_act and port.spec.form is not None:
         options |= port.spec.form.options(port.spec.model)
-    seconds = seconds_left(port.spec.bounds(attempt.state["run"], attempt.state["thread"]), usage)
-    if seconds is not None:
-        seconds = max(0.001, seconds - port.elapsed())  # it may have waited for its rate
+    left, own = _seconds_left(attempt), port.spec.model_timeout
+    seconds = min((bound for bound in (left, own) if bound is not None), default=None)
+    voice = _voice(attempt)
     try:
-        reply = await port.model(attempt.plan.sent, seconds, options, tools=may_act)
+        sent = spoken_to(port.spec.model, attempt.plan.sent)
+        reply = await port.model(sent, seconds, options, tools=may_act, voice=voice)
     except GraphBubbleUp:
         raise
-    except OutOfTime:  # its row stays open: the provider may go on, and be paid for it
+    except OutOfTime as error:  # its row stays open: the provider may go on, and be paid for it
         spent = add_attempt(usage, room.tokens, room.cost_nano)
-        return _stopped(attempt.state, spent, StopReason.DEADLINE, port)
+        if left is not None and error.seconds >= left:
+            return _stopped(attempt.state, spent, StopReason.DEADLINE, port)
+        return Failed(error, f"no reply within {error.seconds:g} s", Cure.AGAIN, spent)
     except Exception as error:  # noqa: BLE001 -- whatever a client raises, the run ends with a status
         said = f"{type(error).__name__}: {excerpt(hide_keys(safe_str(error), port.spec.model), 500)}"
-        await _settle(attempt, Tokens(0, 0), 0)
-        spent = add_attempt(usage, Tokens(0, 0), 0)
-        return _stopped(attempt.state, spent, StopReason.ERROR, port, error=said)
+        return Failed(error, said, cure_of(error), await _charge(attempt, error))
+    finally:
+        if voice is not None:
+            voice.hang_up()
     reached(CrashPoint.AFTER_MODEL)
     return await _decided(attempt, reply)
+
+
+def _seconds_left(attempt: _Try) -> float | None:
+    port, state = attempt.port, attempt.state
+    seconds = seconds_left(port.spec.bounds(state["run"], state["thread"]), state["usage"])
+    # It may have waited for its rate, or for another attempt.
+    return None if seconds is None else max(0.001, seconds - port.elapsed())
+
+
+def _voice(attempt: _Try) -> Voice | None:
+    """Return what hears the reply piece by piece, where somebody wants to."""
+    is_for_user = purpose_of(attempt.state) in (Purpose.DECIDE, Purpose.WRAP_UP)
+    if not (is_for_user and attempt.port.has_listener):
+        return None
+    place = {"type": MODEL_TEXT, "step": attempt.step, "attempt": attempt.number}
+    return Voice(lambda text: attempt.port.tell({**place, "text": text}))
+
+
+async def _charge(attempt: _Try, error: Exception) -> UsageRecord:
+    """Count what a failed attempt took: as reported, nothing where the provider refused it, else its worst case."""
+    room, usage = attempt.room, attempt.state["usage"]
+    tokens = usage_of_error(error)
+    if tokens is None and may_have_cost(error):  # its row stays open, which stands for the worst case
+        return add_attempt(usage, room.tokens, room.cost_nano)
+    tokens = tokens or Tokens(0, 0)
+    cost = attempt.port.spec.price(tokens) if attempt.port.spec.price else 0
+    await _settle(attempt, tokens, cost)
+    return add_attempt(usage, tokens, cost)
 
 
 async def _settle(attempt: _Try, tokens: Tokens, cost_nano: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,9 +16,20 @@ from langgraph.store.base import BaseStore
 from loopwright.models import AnswerForm, Pricer
 from loopwright.policy import AnswerRules, Bounds, Loops, Rule, bounds_of
 from loopwright.state import Budget, Call, Limits, Purpose, Rate, RunRecord, ThreadRecord, digest
-from loopwright.tools import UNTRUSTED_NOTE, Caps, Contract, full_text
+from loopwright.tools import UNTRUSTED_NOTE, Caps, Contract, Retry, full_text
 
 from .contexts import ContextShape
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model that an agent can use, with all that goes with it."""
+
+    model: BaseChatModel
+    model_name: str
+    bound: Runnable[Any, BaseMessage]
+    reading: Runnable[Any, BaseMessage]
+    price: Pricer | None
 
 
 @dataclass(frozen=True)
@@ -60,6 +71,12 @@ class AgentSpec:
     """The form of the final answer; None: any text."""
     context: ContextShape | None = None
     """The type of what a caller gives a run besides its message; None for nothing."""
+    fallbacks: tuple[Candidate, ...] = ()
+    """The models that are asked where the first one cannot reply, in this order."""
+    retry: Retry = field(default_factory=Retry)
+    """How often each model is asked, where the same request can succeed a moment later."""
+    model_timeout: float | None = None
+    """Seconds that one attempt at a model may take; None: all that are left of `max_seconds`."""
     channels: tuple[str, ...] = ("messages", "run", "usage", "thread", "trail")
     """What a tool can read of the state."""
 
@@ -94,6 +111,11 @@ class AgentSpec:
         """Name what a call must not run at once with; empty for nothing."""
         contract = self.tools.get(call["name"])
         return contract.serial_key(call["args"]) if contract is not None else ""
+
+    @cached_property
+    def by_model(self) -> tuple[AgentSpec, ...]:
+        """The same agent with each of its models in the first place, in the order in which they are asked."""
+        return (self, *(replace(self, **vars(candidate), fallbacks=()) for candidate in self.fallbacks))
 
     def bound_for(self, messages: Sequence[AnyMessage]) -> Runnable[Any, BaseMessage]:
         """Return the model with the tools that this transcript gives a use for."""

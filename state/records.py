@@ -276,6 +276,23 @@ class RunRecord(TypedDict):
     """What was wrong with final answers so far: one for each that went back to the model."""
     output: NotRequired[Any]
     """The final answer as plain data, where a form was asked for (`response_format`)."""
+    failures: NotRequired[list[FailedAttempt]]
+    """The newest attempts at a model that failed."""
+
+
+class FailedAttempt(TypedDict):
+    """An attempt at a model that brought no reply."""
+
+    step: int
+    model: str
+    error: str
+    """An excerpt, without keys."""
+    next: str
+    """The model that was asked then; empty when none was."""
+    wait: float
+    """Seconds before that."""
+    at: float
+    """Seconds since the epoch."""
 
 
 class Objection(TypedDict):

@@ -19,6 +19,7 @@ from langchain_core.messages import HumanMessage
 from loopwright import (
     Effect,
     Limits,
+    Retry,
     RunResult,
     Runs,
     RunStatus,
@@ -37,6 +38,7 @@ from loopwright.testing import Failure, OpenAIServer, Reply, call
 KEY = "sk-one-key-of-a-user-0123456789"
 STREAMED = {"streaming": True, "stream_usage": True}
 ALLOWED = [allow("pay")]
+ONCE = Retry(tries=1)
 
 Door = Callable[[BaseChatModel, str], RunResult]
 
@@ -54,13 +56,13 @@ def pay(order_id: str, amount: int, *, effect: Effect) -> str:
 
 
 def model_of(server: OpenAIServer, name: str = "openai:gpt-5-mini", **options: Any) -> BaseChatModel:
-    """Open the real client; without retries, since each request is a turn of the script."""
-    return open_model(name, base_url=server.base_url, api_key=KEY, max_retries=0, **options)
+    """Open the real client."""
+    return open_model(name, base_url=server.base_url, api_key=KEY, **options)
 
 
 def blocking(model: BaseChatModel, url: str = "memory:", limits: Limits | None = None) -> RunResult:
     """Run one task in this thread."""
-    agent = create_agent(model, [lookup_order, pay], permissions=ALLOWED, limits=limits)
+    agent = create_agent(model, [lookup_order, pay], permissions=ALLOWED, limits=limits, retry=ONCE)
     with open_checkpoints(url) as checkpoints:
         return SyncRuns(agent, checkpoints).run("Refund A100.", thread_id="t")
 
@@ -69,7 +71,7 @@ def awaited(model: BaseChatModel, url: str = "memory:") -> RunResult:
     """Run one task in an event loop."""
 
     async def main() -> RunResult:
-        agent = create_agent(model, [lookup_order, pay], permissions=ALLOWED)
+        agent = create_agent(model, [lookup_order, pay], permissions=ALLOWED, retry=ONCE)
         async with await aopen_checkpoints(url) as checkpoints, Runs(agent, checkpoints) as runs:
             return await runs.run("Refund A100.", thread_id="t")
 

@@ -47,7 +47,7 @@ def test_a_task_goes_over_the_wire_in_the_protocols_form(wire: dict[str, Any]) -
     """No tools and nothing optional is sent; results are the user's; the state has calls, results and a thought."""
     till = Till()
     with wire["server"]([LOOK, f"```json\n{DONE}\n```"]) as server:
-        options: dict[str, Any] = {"api_key": KEY, "max_retries": 0, "base_url": server.base_url, **wire["options"]}
+        options: dict[str, Any] = {"api_key": KEY, "base_url": server.base_url, **wire["options"]}
         result = run(open_model(wire["name"], protocol="json", **options), till)
     server.assert_done()
     assert ("It is there.", ["A1"], "Let me look.") == (result.answer, till.looked, result.trail[0]["thought"])

@@ -9,11 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
-from loopwright import Budget, Limits, Price, SyncRuns, create_agent, open_checkpoints, tool
+from loopwright import Budget, Limits, Price, Retry, SyncRuns, create_agent, open_checkpoints, tool
 from loopwright.testing import ScriptedModel, call
 
 PRICE = Price(Decimal(1), Decimal(3))
-TURN = st.tuples(st.sampled_from(["look", "buy", "both", "answer"]), st.integers(min_value=1, max_value=600))
+FAILURES = {"refused": ConnectionRefusedError, "cut": ConnectionResetError, "bug": TypeError}
+TURN = st.tuples(st.sampled_from(["look", "buy", "both", "answer", *FAILURES]), st.integers(min_value=1, max_value=600))
 
 
 class Bounded(ScriptedModel):
@@ -29,6 +30,8 @@ class Bounded(ScriptedModel):
 
     def _generate(self, messages: list[Any], *args: Any, **kwargs: Any) -> Any:
         kind, length = self.drawn.pop(0) if self.drawn else ("answer", 5)
+        if kind in FAILURES:
+            raise FAILURES[kind](kind)
         output = min(length, self.max_tokens, kwargs.get("max_tokens", self.max_tokens))
         names = {"look": ["look"], "buy": ["buy"], "both": ["buy", "buy", "look"], "answer": []}[kind]
         calls: list[Any] = [
@@ -60,7 +63,16 @@ def test_no_sequence_of_runs_spends_over_a_limit(turns: list[Any], run: int, sha
         max_tokens=run, max_cost=run * 2 * dollars, thread=Limits(max_tokens=2 * run, max_cost=run * 3 * dollars)
     )
     budget = Budget(name="b", max_cost=shared * dollars, max_tokens=shared)
-    agent = create_agent(Bounded(turns), [look, buy], price=PRICE, limits=limits, budgets=[budget], wrap_up=wrap_up)
+    model, again = Bounded(turns), Retry(tries=2, base=0.0)
+    agent = create_agent(
+        [model, model],
+        [look, buy],
+        price={"scripted": PRICE},
+        limits=limits,
+        budgets=[budget],
+        wrap_up=wrap_up,
+        retry=again,
+    )
     totals: dict[str, list[Any]] = {}
     with open_checkpoints("memory:") as checkpoints:
         runs = SyncRuns(agent, checkpoints)

@@ -9,7 +9,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 from tests.world.plans import planned
 
-from loopwright import SyncRuns, allow, create_agent, open_checkpoints, tool
+from loopwright import Retry, SyncRuns, allow, create_agent, open_checkpoints, tool
 from loopwright.testing import call
 
 
@@ -23,7 +23,7 @@ def test_a_models_key_is_nowhere(tmp_path: Path) -> None:
     key = secrets.token_hex(20)
     model = ChatOpenAI(model="gpt-5-mini", api_key=SecretStr(key), base_url="http://127.0.0.1:9/v1", max_retries=0)
     with open_checkpoints(f"sqlite:///{tmp_path / 'runs.db'}") as checkpoints:
-        result = SyncRuns(create_agent(model, []), checkpoints).run("Do it.", thread_id="t")
+        result = SyncRuns(create_agent(model, [], retry=Retry(tries=1)), checkpoints).run("Do it.", thread_id="t")
         assert ("failed", "error") == (result.status, result.stop_reason)
         assert result.error
         assert key not in repr(result)

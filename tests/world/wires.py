@@ -9,13 +9,15 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from tests.world.till import Till
 
-from loopwright import Limits, RunResult, SyncRuns, allow, create_agent, open_checkpoints, open_model
+from loopwright import Limits, Retry, RunResult, SyncRuns, allow, create_agent, open_checkpoints, open_model
 from loopwright.testing import AnthropicServer, OpenAIServer, check_transcript
 from loopwright.testing.scripted_server import ScriptedServer, Turn
 
 OPENAI: dict[str, Any] = {"name": "openai:gpt-5-mini", "server": OpenAIServer}
 ANTHROPIC: dict[str, Any] = {"name": "anthropic:claude-haiku-4-5", "server": AnthropicServer}
 STREAM: dict[str, Any] = {"streaming": True, "stream_usage": True}
+GPT: dict[str, Any] = {**OPENAI, "options": {}}
+CLAUDE: dict[str, Any] = {**ANTHROPIC, "options": {}}
 KEY = "sk-one-key-of-a-user-0123456789"
 
 WIRES = [
@@ -33,8 +35,8 @@ def is_openai(wire: dict[str, Any]) -> bool:
 
 
 def opened(wire: dict[str, Any], server: ScriptedServer, **options: Any) -> BaseChatModel:
-    """Open the real client; without retries, since each request is a turn of the script."""
-    given: dict[str, Any] = {"api_key": KEY, "max_retries": 0, "base_url": server.base_url}
+    """Open the real client."""
+    given: dict[str, Any] = {"api_key": KEY, "base_url": server.base_url}
     return open_model(wire["name"], **given, **wire["options"], **options)
 
 
@@ -45,7 +47,13 @@ def run(
     till = Till()
     server: ScriptedServer = wire["server"](turns, **quirks)
     with server:
-        agent = create_agent(opened(wire, server), [till.look(), till.pay()], permissions=[allow("pay")], limits=limits)
+        agent = create_agent(
+            opened(wire, server),
+            [till.look(), till.pay()],
+            permissions=[allow("pay")],
+            limits=limits,
+            retry=Retry(tries=1),
+        )
         with open_checkpoints("memory:") as checkpoints:
             result = SyncRuns(agent, checkpoints).run("Refund A1.", thread_id="t")
     assert [] == server.refused

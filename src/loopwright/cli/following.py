@@ -7,9 +7,10 @@ import click
 from loopwright.checkpoints import Checkpoints, RunRow
 from loopwright.graphs import Agent
 from loopwright.models.demo import BANNER, DemoModel
+from loopwright.nodes import told_next
 from loopwright.policy import REFLECTION
 from loopwright.runs import Event, EventKind, RunResult, SyncRuns
-from loopwright.state import Objection, RunStatus, TrailEntry, excerpt
+from loopwright.state import FailedAttempt, Objection, RunStatus, TrailEntry, excerpt
 
 from .finding import short
 from .questions import asked, show_question
@@ -25,14 +26,49 @@ def follow(agent: Agent, reference: str, row: RunRow, store: Checkpoints, screen
         screen.note_once(BANNER)
     runs = SyncRuns(agent, store, reference=reference)
     _show_who_drives(row, store, screen)
+    speech = Speech(screen)
     try:
-        result = _followed(runs, row, screen)
+        result = _followed(runs, row, speech, screen)
     except KeyboardInterrupt:
         id_ = short(row.id, store.ledger.runs.matching)
         screen.note(f"interrupted; run {id_} is kept as it stands, carry it on with: loopwright resume {id_}")
         raise
-    show_standing(result, store, screen)
+    show_standing(result, store, screen, is_told=speech.text.strip() == result.answer.strip())
     return result
+
+
+class Speech:
+    """A model's text, shown as it comes.
+
+    Attributes:
+        text: What was shown of the newest reply.
+    """
+
+    def __init__(self, screen: Screen) -> None:
+        """Nothing is said yet."""
+        self.text = ""
+        self._screen = screen
+        self._is_open = False
+
+    def say(self, text: str) -> None:
+        """Show a piece."""
+        if not self._is_open:
+            self._screen.gap()
+            self.text = ""
+        self._is_open = True
+        self.text += text
+        self._screen.piece(text)
+
+    def end(self) -> None:
+        """End the line that a piece has left open."""
+        if self._is_open:
+            self._screen.line()
+        self._is_open = False
+
+    def forget(self) -> None:
+        """Take a reply for not said: another one comes in its place."""
+        self.end()
+        self.text = ""
 
 
 def _show_who_drives(row: RunRow, store: Checkpoints, screen: Screen) -> None:
@@ -42,31 +78,39 @@ def _show_who_drives(row: RunRow, store: Checkpoints, screen: Screen) -> None:
         screen.note(f"worker {lease.owner} has this thread, for {left} more unless it says otherwise; waiting for it")
 
 
-def _followed(runs: SyncRuns, row: RunRow, screen: Screen) -> RunResult:
-    for event in runs.follow(row.id):
+def _followed(runs: SyncRuns, row: RunRow, speech: Speech, screen: Screen) -> RunResult:
+    for event in runs.follow(row.id, tokens=screen.streams):
+        if event.kind is EventKind.TEXT:
+            speech.say(event.text)
+            continue
+        speech.end()
         if event.result is not None:
             return event.result
-        _show(event, screen)
+        _show(event, speech, screen)
     raise click.ClickException(f"run {row.id} came to no rest")
 
 
-def _show(event: Event, screen: Screen) -> None:
-    match event.kind:
-        case EventKind.DECIDED:
-            thought = (event.decision or {}).get("thought")
-            if thought:
-                screen.prose(f"thought: {excerpt(thought, _THOUGHT)}", indent="    ", dim=True)
-        case EventKind.PROGRESS:
-            if event.progress is not None:
-                screen.prose(f"{event.progress.tool}: {event.progress.text}", indent="    ", dim=True)
-        case EventKind.OBSERVED:
-            if event.entry is not None:
-                show_step(event.entry, screen)
-        case EventKind.OBJECTED:
-            if event.objection is not None:
-                show_objection(event.objection, screen)
-        case EventKind.BEGAN | EventKind.WAITING | EventKind.ENDED:
-            pass
+def _show(event: Event, speech: Speech, screen: Screen) -> None:
+    if event.kind is EventKind.DECIDED:
+        thought = (event.decision or {}).get("thought")
+        if thought and not speech.text:
+            screen.prose(f"thought: {excerpt(thought, _THOUGHT)}", indent="    ", dim=True)
+    if event.progress is not None:
+        screen.prose(f"{event.progress.tool}: {event.progress.text}", indent="    ", dim=True)
+    if event.entry is not None:
+        show_step(event.entry, screen)
+    if event.objection is not None:
+        show_objection(event.objection, screen)
+    if event.failure is not None:
+        speech.forget()
+        show_failure(event.failure, screen)
+
+
+def show_failure(failure: FailedAttempt, screen: Screen) -> None:
+    """Write a failed attempt at a model, and what follows it."""
+    mark = "[retry]" if failure["next"] else "[failed]"
+    text = f"{mark} {failure['model']}: {failure['error']}; {told_next(failure)}"
+    screen.line(fit(text, screen.width), dim=True)
 
 
 def show_step(entry: TrailEntry, screen: Screen) -> None:
@@ -80,15 +124,15 @@ def show_objection(objection: Objection, screen: Screen) -> None:
     screen.line(fit(f"[{by}] {objection['text']}", screen.width))
 
 
-def show_standing(result: RunResult, store: Checkpoints, screen: Screen) -> None:
-    """Write how a run stands: what it asks, or its answer, with status, reason and what it used."""
+def show_standing(result: RunResult, store: Checkpoints, screen: Screen, *, is_told: bool = False) -> None:
+    """Write how a run stands: what it asks, or its answer unless it is told already, with what it used."""
     ledger = store.ledger
     if result.status is RunStatus.WAITING:
         for approval in result.approvals:
             screen.gap()
             screen.line(f"waiting for a person: {asked(approval)}")
             show_question(approval, ledger, screen)
-    elif result.answer:
+    elif result.answer and not is_told:
         screen.gap()
         screen.prose(result.answer)
     if result.error:

@@ -72,7 +72,8 @@ def load_agent(reference: Reference) -> Agent:
     if not reference.changes:
         return agent
     limits = _changed_limits(agent.spec.limits, reference.changes)
-    return change_agent(agent, model=reference.changes.get(_MODEL), limits=limits)
+    models = [name.strip() for name in reference.changes.get(_MODEL, "").split(",") if name.strip()]
+    return change_agent(agent, model=models or None, limits=limits)
 
 
 def _imported(target: str) -> Agent:

@@ -9,7 +9,7 @@ from loopwright.runs import RunResult
 from loopwright.state import TrailEntry, canonical
 
 from .finding import SHORTEST, short
-from .following import show_objection, show_step, standing
+from .following import show_failure, show_objection, show_step, standing
 from .loading import is_loadable
 from .questions import show_question
 from .screen import Screen
@@ -20,6 +20,7 @@ def show_run(row: RunRow, result: RunResult, ledger: Ledger, screen: Screen) -> 
     """Write the page; a section without content is left out."""
     _show_head(row, result, ledger, screen)
     _show_steps(result, screen)
+    _show_failures(result, screen)
     _show_effects(ledger.effects.of_run(row.id), ledger, screen)
     _show_questions(ledger.approvals.of_run(row.id), ledger, screen, is_ours=is_loadable(row.agent))
     _show_log(ledger.log.records(row.id), screen)
@@ -49,6 +50,13 @@ def _show_head(row: RunRow, result: RunResult, ledger: Ledger, screen: Screen) -
     )
     screen.fact("agent", row.agent)
     screen.fact("worker", row.worker)
+
+
+def _show_failures(result: RunResult, screen: Screen) -> None:
+    if result.failures:
+        _title("failed attempts at a model", screen)
+    for failure in result.failures:
+        show_failure(failure, screen)
 
 
 def _show_steps(result: RunResult, screen: Screen) -> None:

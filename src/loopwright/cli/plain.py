@@ -31,6 +31,7 @@ def plain_result(result: RunResult) -> Plain:
         "objections": [dict(objection) for objection in result.objections],
         "usage": asdict(result.usage),
         "trail": [dict(entry) for entry in result.trail],
+        "failures": [dict(failure) for failure in result.failures],
         "approvals": [plain_approval(approval) for approval in result.approvals],
     }
 

@@ -28,12 +28,13 @@ def demo(*, as_json: bool) -> Exit:
 @click.option("--thread", metavar="ID", help="Go on with this conversation, or begin it; by default a new one.")
 @agent
 @click.option("--requester", metavar="NAME", default="", help="For whom it runs; kept with the run.")
-@click.option("--model", metavar="NAME", help="Instead of the agent's own: openai:MODEL, or demo.")
+@click.option("--model", metavar="NAME", help="Instead of the agent's own: openai:MODEL, or demo; A,B: B if A fails.")
 @click.option("--limit-steps", type=click.IntRange(0), help="Model calls at most.")
 @click.option("--limit-tool-calls", type=click.IntRange(0), help="Tool calls at most.")
 @click.option("--limit-seconds", type=click.FloatRange(0), help="Active seconds at most.")
 @click.option("--limit-cost", metavar="DOLLARS", help="US dollars for model calls at most.")
 @click.option("--label", "labels", metavar="NAME=VALUE", multiple=True, help="Who it is for; budgets go by it.")
+@click.option("--stream/--no-stream", default=None, help="Show the model's text as it comes; a terminal does.")
 @as_json
 def run(
     *,
@@ -47,6 +48,7 @@ def run(
     limit_seconds: float | None,
     limit_cost: str | None,
     labels: tuple[str, ...],
+    stream: bool | None,
     as_json: bool,
 ) -> Exit:
     """Give an agent a task, and see each step as it happens.
@@ -66,7 +68,7 @@ def run(
         "max_cost": limit_cost,
     }
     changes = {name: str(value) for name, value in given.items() if value is not None}
-    screen, labelled = Screen(as_json=as_json), parse_labels(labels)
+    screen, labelled = Screen(as_json=as_json, streams=stream), parse_labels(labels)
     return run_task(message, thread, agent, changes, screen, requester=requester, labels=labelled)
 
 

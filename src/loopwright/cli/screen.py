@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import click
 
-from .text import fit, wrap
+from .text import clean, fit, wrap
 
 MIN_COLUMNS = 40
 
@@ -21,9 +21,10 @@ class Screen:
     Attributes:
         as_json: Whether a program reads: then lines are left out, and `data` writes the one document.
         width: Columns that a line may take.
+        streams: Whether a model's text is shown as it comes.
     """
 
-    def __init__(self, *, as_json: bool = False, is_beside: bool = False) -> None:
+    def __init__(self, *, as_json: bool = False, is_beside: bool = False, streams: bool | None = None) -> None:
         """Measure the terminal; `is_beside` sends the lines to stderr as well, since stdout is taken."""
         self.as_json = as_json
         self._is_beside = is_beside
@@ -31,6 +32,7 @@ class Screen:
         # Prose in a file or a pipe is left as it is, so that it can be searched.
         is_page = (sys.stderr if is_beside else sys.stdout).isatty() or "COLUMNS" in os.environ
         self.page = self.width if is_page else None
+        self.streams = not as_json and (sys.stdout.isatty() if streams is None else streams)
         self._noted: set[str] = set()
         self._last = ""
 
@@ -40,6 +42,12 @@ class Screen:
         if not self.as_json:
             styled = click.style(text, dim=dim or None, bold=bold or None) if dim or bold else text
             click.echo(styled, err=self._is_beside)
+
+    def piece(self, text: str) -> None:
+        """Write a piece of a text that goes on, as it is but for what could steer the terminal; `line()` ends it."""
+        self._last = text
+        if not self.as_json:
+            click.echo("\n".join(clean(line) for line in text.split("\n")), nl=False, err=self._is_beside)
 
     def gap(self) -> None:
         """Set off what follows by an empty line, unless there is one or nothing stands before."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from .caps import UNKNOWN_OUTPUT, cap_options, most_output
+from .failures import Cure, asked_pause, cure_of, may_have_cost, usage_of_error
+from .foreign import spoken_to
 from .forms import AnswerForm, Native, UnfitAnswer, build_form, check_form
 from .keys import hide_keys
 from .opening import default_model, model_name, open_model
@@ -13,23 +15,29 @@ from .usage import estimate_input, estimate_tools, tokens_of
 __all__ = [
     "UNKNOWN_OUTPUT",
     "AnswerForm",
+    "Cure",
     "Native",
     "Price",
     "Pricer",
     "UnfitAnswer",
+    "asked_pause",
     "build_form",
     "cap_options",
     "check_form",
+    "cure_of",
     "default_model",
     "estimate_input",
     "estimate_tools",
     "hide_keys",
     "ids_of",
     "known_price",
+    "may_have_cost",
     "model_name",
     "most_output",
     "open_model",
     "read_reply",
+    "spoken_to",
     "to_nano",
     "tokens_of",
+    "usage_of_error",
 ]

@@ -13,6 +13,8 @@ from loopwright.errors import ConfigurationError
 from .protocol import Constraint, speak_json
 
 DEFAULT_OPENAI_MODEL = "openai:gpt-5-mini"
+_NO_RETRIES: Mapping[str, Any] = {"max_retries": 0}
+"""An agent tries again by itself, where each attempt is reserved and counted; the client's own ones nobody sees."""
 FORMS = (
     "'openai:MODEL' (such as 'openai:gpt-5-mini'), 'anthropic:MODEL' (such as 'anthropic:claude-haiku-4-5'), "
     "or 'demo' for the rule-based stand-in"
@@ -38,7 +40,7 @@ def open_model(
         constrain: With `"json"`, what is sent as `response_format`, so that the server lets nothing else through:
             `"json_schema"` (a schema of all decisions), `"json_object"`, or None: nothing is sent.
         **options: Handed to `ChatOpenAI` or `ChatAnthropic` as they are; nothing optional is sent unless it stands
-            here. A model object, and the demo, take none.
+            here. A model object, and the demo, take none. The client's own retries are off: an agent has its own.
 
     Raises:
         ConfigurationError: If the name has none of these forms, an option is unknown, the key is missing, or the
@@ -84,7 +86,7 @@ def _openai(model: str, options: dict[str, Any]) -> BaseChatModel:
     from .openai_chat import OpenAIChat  # imported late: it costs a second
 
     _check_options("ChatOpenAI", OpenAIChat, model, options)
-    return OpenAIChat(model=model, **options)
+    return OpenAIChat(model=model, **{**_NO_RETRIES, **options})
 
 
 def _anthropic(model: str, options: dict[str, Any]) -> BaseChatModel:
@@ -97,7 +99,7 @@ def _anthropic(model: str, options: dict[str, Any]) -> BaseChatModel:
         text = f"the model 'anthropic:{model}' needs its client; install it with: pip install 'loopwright[anthropic]'"
         raise ConfigurationError(text, model=model, extra="anthropic") from error
     _check_options("ChatAnthropic", AnthropicChat, model, options)
-    return AnthropicChat(model_name=model, **options)
+    return AnthropicChat(model_name=model, **{**_NO_RETRIES, **options})
 
 
 def _check_options(client: str, kind: type[BaseChatModel], model: str, options: Mapping[str, Any]) -> None:

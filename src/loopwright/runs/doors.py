@@ -7,7 +7,8 @@ import inspect
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import closing
 from typing import Any, ParamSpec, TypeVar
 
 from langchain_core.runnables import RunnableConfig
@@ -15,7 +16,10 @@ from langgraph.types import StateSnapshot
 
 from loopwright.errors import ConfigurationError
 from loopwright.graphs import Agent
-from loopwright.nodes import HEARD_KEY, PROGRESS
+from loopwright.nodes import HEARD_KEY
+
+from .alongside import alongside
+from .results import SAID
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,12 +43,14 @@ class Door(ABC):
         """Read a thread's newest state."""
 
     @abstractmethod
-    def updates(self, agent: Agent, given: Any, config: RunnableConfig, context: Any) -> AsyncGenerator[dict[str, Any]]:
+    def updates(
+        self, agent: Agent, given: Any, config: RunnableConfig, context: Any, *, tokens: bool = False
+    ) -> AsyncGenerator[dict[str, Any]]:
         """Drive the graph until it pauses or ends; yields what each node wrote.
 
-        Where a tool can tell how far it is, also that, under `PROGRESS`: awaited, as it is said; blocking, when the
-        next call of its turn is over. Listening costs LangGraph half as much again a super-step, so it is done for such
-        agents only.
+        What is said meanwhile comes under `SAID`. With `tokens` that is the model's text too, and all of it comes as it
+        is said. Without, it does so where a tool can tell how far it is, awaited; blocking, when a node is done.
+        Listening costs LangGraph half as much again a super-step, so it is not done for nothing.
         """
 
     @abstractmethod
@@ -77,23 +83,32 @@ class BlockingDoor(Door):
         return agent.get_state(config)
 
     async def updates(
-        self, agent: Agent, given: Any, config: RunnableConfig, context: Any
+        self, agent: Agent, given: Any, config: RunnableConfig, context: Any, *, tokens: bool = False
     ) -> AsyncGenerator[dict[str, Any]]:
         """Drive it here."""
-        # LangGraph's `custom` stream would wait in a thread of the tools' own pool: with `max_parallel=1`, for ever.
-        said: deque[dict[str, str]] = deque()
-        listening: RunnableConfig = {
-            **config,
-            "configurable": {**config.get("configurable", {}), HEARD_KEY: said.append},
-        }
-        for update in agent.stream(given, listening, stream_mode="updates", context=context):
+
+        def start(say: Callable[[Any], object]) -> Iterator[dict[str, Any]]:
+            # LangGraph's `custom` stream would wait in a thread of the tools' pool: with `max_parallel=1`, for ever.
+            return agent.stream(given, _heard_by(say, config), stream_mode="updates", context=context)
+
+        if tokens:
+            with closing(alongside(start)) as parts:
+                for is_update, part in parts:
+                    yield part if is_update else {SAID: part}
+            return
+        said: deque[dict[str, Any]] = deque()
+        for update in start(said.append):
             while said:
-                yield {PROGRESS: said.popleft()}
+                yield {SAID: said.popleft()}
             yield update
 
     async def sleep(self, seconds: float) -> None:
         """Block."""
         time.sleep(seconds)  # noqa: ASYNC251 -- this door is driven in the caller's own thread
+
+
+def _heard_by(say: Callable[[Any], object], config: RunnableConfig) -> RunnableConfig:
+    return {**config, "configurable": {**config.get("configurable", {}), HEARD_KEY: say}}
 
 
 class AsyncDoor(Door):
@@ -115,15 +130,15 @@ class AsyncDoor(Door):
         return await agent.aget_state(config)
 
     async def updates(
-        self, agent: Agent, given: Any, config: RunnableConfig, context: Any
+        self, agent: Agent, given: Any, config: RunnableConfig, context: Any, *, tokens: bool = False
     ) -> AsyncGenerator[dict[str, Any]]:
         """Await it."""
-        if not agent.spec.reports:
+        if not (tokens or agent.spec.reports):
             async for update in agent.astream(given, config, stream_mode="updates", context=context):
                 yield update
             return
         async for mode, part in agent.astream(given, config, stream_mode=_BOTH, context=context):
-            yield part if mode == "updates" else {PROGRESS: part}
+            yield part if mode == "updates" else {SAID: part}
 
     async def sleep(self, seconds: float) -> None:
         """Give the loop to others."""

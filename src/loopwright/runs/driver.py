@@ -25,9 +25,10 @@ from loopwright.checkpoints import (
 )
 from loopwright.errors import ConfigurationError, RunError, RunNotFound, StorageCorrupt, ThreadMoved
 from loopwright.graphs import DEFAULT_NAME, Agent, compile_agent, room_for_steps
-from loopwright.nodes import LABELS_KEY, REQUESTER_KEY, RUN_ID_KEY, WAKE, extension_message
+from loopwright.nodes import LABELS_KEY, REQUESTER_KEY, RUN_ID_KEY, TOKENS_KEY, WAKE, extension_message
 from loopwright.state import (
     AgentState,
+    FailedAttempt,
     RunStatus,
     StopReason,
     Verdict,
@@ -199,7 +200,7 @@ class Driver:
         open_ = await self.door.blocking(self.ledger.approvals.list_open, run_id, ALL)
         return result_of(row, await self.state(row), open_, self.agent.spec.form)
 
-    async def drive(self, run_id: str) -> AsyncGenerator[Event]:
+    async def drive(self, run_id: str, *, tokens: bool = False) -> AsyncGenerator[Event]:
         """Drive a run to its next rest; yields what happens, the result last.
 
         The last event has no result where another drives it, or has carried it on meanwhile: look again later.
@@ -221,7 +222,7 @@ class Driver:
             return
         try:
             with self.ledger.heart.keep(lambda: self.ledger.leases.renew(lease)):
-                async with aclosing(self._drive(run_id)) as events:
+                async with aclosing(self._drive(run_id, tokens=tokens)) as events:
                     async for event in events:
                         if event.result is None:
                             yield event
@@ -234,10 +235,11 @@ class Driver:
         if rest is not None and rest.result is not None:
             yield rest  # only now: who reads it may carry the run on at once, and needs the lease
 
-    async def _drive(self, run_id: str) -> AsyncGenerator[Event]:
+    async def _drive(self, run_id: str, *, tokens: bool) -> AsyncGenerator[Event]:
         """Drive until nothing is left to do: what is decided while a pause is being reached is taken up at once."""
         row = await self.row(run_id)
         before = ""
+        failures: list[FailedAttempt] = []  # told when they happened; their step tells them again
         while not row.is_final:
             snapshot = await self.door.snapshot(self.agent, self.config(row))
             given = await self._given(row, snapshot)
@@ -246,10 +248,14 @@ class Driver:
             context = await self._contexts.of(row)
             before = _moved(row, snapshot, before) if given is None else ""
             await self.door.blocking(self.ledger.runs.set_worker, row.id, self.ledger.owner)
-            async with aclosing(self.door.updates(self.agent, given, self.config(row), context)) as updates:
+            config = self.config(row)
+            config["configurable"] = {**config.get("configurable", {}), TOKENS_KEY: tokens}
+            async with aclosing(self.door.updates(self.agent, given, config, context, tokens=tokens)) as updates:
                 async for update in updates:
                     for event in events_of(row.id, update):
-                        yield event
+                        if event.failure is None or event.failure not in failures:
+                            yield event
+                        failures += [event.failure] if event.failure is not None else []
         yield await self._rest(run_id)
 
     async def _is_left_by_runs(self, row: RunRow) -> bool:
@@ -320,11 +326,11 @@ class Driver:
         end = {"thread_id": row.thread_id, "cost_nano": cost_nano}
         await self.door.blocking(self.ledger.end_run, row.id, reason, **cast("Mapping[str, Any]", end))
 
-    async def follow(self, run_id: str) -> AsyncGenerator[Event]:
+    async def follow(self, run_id: str, *, tokens: bool = False) -> AsyncGenerator[Event]:
         """Drive a run, or wait for who does, until it pauses or ends; the last event holds the result."""
         while True:
             last: Event | None = None
-            async with aclosing(self.drive(run_id)) as events:
+            async with aclosing(self.drive(run_id, tokens=tokens)) as events:
                 async for event in events:
                     last = event
                     yield event

@@ -12,9 +12,9 @@ from typing import Any, cast
 
 from langchain_core.messages import AnyMessage
 
+from loopwright import nodes
 from loopwright.checkpoints import Approval, RunRow
 from loopwright.models import AnswerForm
-from loopwright.nodes import PROGRESS
 from loopwright.state import (
     CANCEL,
     EXPIRE,
@@ -22,6 +22,7 @@ from loopwright.state import (
     NOT_HAPPENED,
     NUDGE,
     AgentState,
+    FailedAttempt,
     Objection,
     RunStatus,
     StopReason,
@@ -88,6 +89,8 @@ class RunResult:
     """
     objections: tuple[Objection, ...] = ()
     """What was wrong with final answers on the way, oldest first: by whom, at which step, and what."""
+    failures: tuple[FailedAttempt, ...] = ()
+    """The newest attempts at a model that failed, whatever came of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,10 @@ class EventKind(StrEnum):
     """A call is over: `entry` is its trail record."""
     OBJECTED = "objected"
     """A final answer was sent back: `objection` says by whom, and why. The run goes on."""
+    TEXT = "text"
+    """A piece of the model's text, as it comes: `text`. Only where tokens were asked for."""
+    FAILED_ATTEMPT = "failed_attempt"
+    """An attempt at the model failed, and another one follows: `failure`. Text that has come of it is void."""
     WAITING = "waiting"
     """A person is asked: `result.approvals`."""
     ENDED = "ended"
@@ -150,8 +157,14 @@ class Event:
     objection: Objection | None = None
     progress: Progress | None = None
     result: RunResult | None = None
+    text: str = ""
+    """For `TEXT`: the piece."""
+    failure: FailedAttempt | None = None
+    """For `FAILED_ATTEMPT`: what failed, and what follows."""
 
 
+SAID = "__said"
+"""Stands in the place of a node for what one says while it works."""
 _PAST = {
     "approve": "approved",
     "edit": "edited",
@@ -237,40 +250,65 @@ def result_of(
         usage=view_usage(state["usage"] if run else no_usage()),
         trail=tuple(entry for entry in state.get("trail") or () if entry["run"] == row.id),
         messages=tuple(message.model_copy(deep=True) for message in state.get("messages") or ()),
+        failures=tuple(run.get("failures", ())) if run else (),
         approvals=tuple(approvals) if status is RunStatus.WAITING else (),
         output=form.rebuild(output) if form is not None and output is not None else copy.deepcopy(output),
         objections=tuple(copy.deepcopy(run.get("objections", []))) if run else (),
     )
 
 
+def _failures(run_id: str, written: Mapping[str, Any]) -> list[Event]:
+    """Return the attempts of this step that failed before another one."""
+    step = written["usage"]["steps"]  # with a reply; without one the step that is on is not counted
+    failures: Sequence[FailedAttempt] = written.get("run", {}).get("failures", ())
+    told = [failure for failure in failures if failure["step"] >= step and failure["next"]]
+    return [Event(EventKind.FAILED_ATTEMPT, run_id, failure=failure) for failure in told]
+
+
+def _said(run_id: str, said: object) -> list[Event]:
+    """Read what a node said while it worked; what a tool wrote to LangGraph's `custom` stream itself is not for us."""
+    if not isinstance(said, Mapping):
+        return []
+    given = cast("Mapping[str, Any]", said)
+    match given.get("type"):
+        case nodes.PROGRESS:
+            return [
+                Event(EventKind.PROGRESS, run_id, progress=Progress(given["tool"], given["call_id"], given["text"]))
+            ]
+        case nodes.MODEL_TEXT:
+            return [Event(EventKind.TEXT, run_id, text=given["text"])]
+        case nodes.FAILED_ATTEMPT:
+            failure = {name: value for name, value in given.items() if name != "type"}
+            return [Event(EventKind.FAILED_ATTEMPT, run_id, failure=cast("FailedAttempt", failure))]
+        case _:
+            return []
+
+
 def events_of(run_id: str, update: Mapping[str, Any]) -> list[Event]:
-    """Return the events that one update of LangGraph's stream means."""
+    """Return the events that one update of LangGraph's stream means.
+
+    Args:
+        run_id: Of the run.
+        update: What nodes wrote, by their names; under `SAID` what one says while it works.
+    """
     events: list[Event] = []
     for node, wrote in update.items():
-        if node == PROGRESS:
-            events += _progress(run_id, wrote)
+        if node == SAID:
+            events += _said(run_id, wrote)
             continue
         if not isinstance(wrote, Mapping):  # an interrupt
             continue
         written = cast("Mapping[str, Any]", wrote)
         if node == "observe" and "task_id" in written.get("run", {}) and written.get("trail") is None:
             events.append(Event(EventKind.BEGAN, run_id))
+        if node == "reason":
+            events.extend(_failures(run_id, written))
         if node == "reason" and written.get("decision"):
             events.append(Event(EventKind.DECIDED, run_id, decision=written["decision"]))
         if node == "guard" and (objection := _sent_back(written)):
             events.append(Event(EventKind.OBJECTED, run_id, objection=objection))
         events.extend(Event(EventKind.OBSERVED, run_id, entry=entry) for entry in written.get("trail") or ())
     return events
-
-
-def _progress(run_id: str, said: object) -> list[Event]:
-    """Read what a tool said on LangGraph's `custom` stream; what it wrote there itself is not for us."""
-    if not isinstance(said, Mapping):
-        return []
-    given = cast("Mapping[str, str]", said)
-    if given.get("type") != PROGRESS:
-        return []
-    return [Event(EventKind.PROGRESS, run_id, progress=Progress(given["tool"], given["call_id"], given["text"]))]
 
 
 def _sent_back(written: Mapping[str, Any]) -> Objection | None:

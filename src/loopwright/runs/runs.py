@@ -122,16 +122,21 @@ class Runs:
         requester: str = "",
         labels: Labels = None,
         context: object = None,
+        tokens: bool = False,
     ) -> AsyncGenerator[Event]:
-        """Start a run, drive it here, and yield what happens; the last event holds the result."""
+        """Start a run, drive it here, and yield what happens; the last event holds the result.
+
+        With `tokens` the model's reply is streamed, and its text comes in pieces, as `TEXT`. Pieces of an attempt that
+        failed are followed by `FAILED_ATTEMPT`, and then count for nothing.
+        """
         row = await self._driver.start(message, thread_id, run_id, requester, labels=labels, context=context)
-        async with aclosing(self.follow(row.id)) as events:
+        async with aclosing(self.follow(row.id, tokens=tokens)) as events:
             async for event in events:
                 yield event
 
-    async def follow(self, run_id: str) -> AsyncGenerator[Event]:
+    async def follow(self, run_id: str, *, tokens: bool = False) -> AsyncGenerator[Event]:
         """Drive a run that nobody drives, and yield what happens; of one that is driven elsewhere, only its end."""
-        async with aclosing(self._driver.follow(run_id)) as events:
+        async with aclosing(self._driver.follow(run_id, tokens=tokens)) as events:
             async for event in events:
                 yield event
 

@@ -85,17 +85,17 @@ class SyncRuns:
         requester: str = "",
         labels: Labels = None,
         context: object = None,
+        tokens: bool = False,
     ) -> Iterator[Event]:
-        """Start a run, drive it, and yield what happens; the last event holds the result."""
-        yield from self.follow(
-            self.start(
-                message, thread_id=thread_id, run_id=run_id, requester=requester, labels=labels, context=context
-            ).id
+        """Start a run, drive it, and yield what happens; the last event holds the result. See `Runs.stream`."""
+        started = self.start(
+            message, thread_id=thread_id, run_id=run_id, requester=requester, labels=labels, context=context
         )
+        yield from self.follow(started.id, tokens=tokens)
 
-    def follow(self, run_id: str) -> Iterator[Event]:
+    def follow(self, run_id: str, *, tokens: bool = False) -> Iterator[Event]:
         """Drive a run that nobody drives, and yield what happens; of one that is driven elsewhere, only its end."""
-        return _iterate(self._driver.follow(run_id))
+        return _iterate(self._driver.follow(run_id, tokens=tokens))
 
     def get(self, run_id: str) -> RunResult:
         """Return how a run stands, without driving it. See `Runs.get`."""
