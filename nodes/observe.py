@@ -215,7 +215,9 @@ async def _close_turn(state: AgentState, port: Port, ledger: Ledger) -> dict[str
     await port.ask(ledger, ledger.approvals.withdraw, state["run"]["id"], "a newer message")
     rows = await port.ask(ledger, ledger.effects.of_run, state["run"]["id"])
     begun = {row.id: row for row in rows}
-    return _told([_closed(call, begun.get(_effect_id(call, rows, state, port))) for call in turn], state, port)
+    waits = any(call["verdict"] == Verdict.ASK for call in turn)  # then none of the others was begun
+    closed = [_closed(call, begun.get(_effect_id(call, rows, state, port)), waits=waits) for call in turn]
+    return _told(closed, state, port)
 
 
 def _unscreened(state: AgentState) -> list[Call]:
@@ -243,7 +245,7 @@ def _effect_id(call: Call, begun: Sequence[EffectRow], state: AgentState, port: 
     return claim_on_branch(request, branch, begun).id if branch else request.id
 
 
-def _closed(call: Call, row: EffectRow | None) -> Call:
+def _closed(call: Call, row: EffectRow | None, *, waits: bool) -> Call:
     """Return the call with what became of it."""
     if call.get("result"):
         return call
@@ -253,7 +255,7 @@ def _closed(call: Call, row: EffectRow | None) -> Call:
             return call
         if call["question"] == Question.FAILURE and "held" in call:
             return failed(call)
-        return {**call, "why": _left(call)}
+        return {**call, "why": SUPERSEDED if waits and call["verdict"] == Verdict.ALLOW else _left(call)}
     if row.status == EffectStatus.DONE:
         return {**call, "result": instant_result(call["id"], Outcome.DONE, str(row.result))}
     if row.status == EffectStatus.FAILED:

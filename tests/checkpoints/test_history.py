@@ -57,7 +57,8 @@ def test_it_is_what_langgraph_reads(tmp_path: Path, happens: Callable[[Agent, Ch
         happens(agent, checkpoints)
         with closing(sqlite3.connect(path, check_same_thread=False)) as connection:
             peer = SqliteSaver(connection)
-            stored = [found.config for found in peer.list(PLACE)]
+            # One that holds the values itself, as `prune` leaves it, is asked for no history.
+            stored = [one.config for one in peer.list(PLACE) if "messages" not in one.checkpoint["channel_values"]]
             assert stored
             for config in (*stored, PLACE):
                 theirs = peer.get_delta_channel_history(config=config, channels=CHANNELS)
