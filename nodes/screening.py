@@ -109,9 +109,10 @@ def _proposed(call: Call, contract: Contract, state: AgentState, spec: AgentSpec
     if not taint and all(rule.when is None for rule in rules):
         return bare
     valid, messages = contract.schema.model_validate(call["args"]), state["messages"]
+    fields = {name: getattr(valid, name) for name in contract.schema.model_fields}
     return replace(
         bare,
-        args={name: getattr(valid, name) for name in contract.schema.model_fields},
+        args={**fields, **(valid.model_extra or {})},  # what a schema lets in beside its fields runs, too
         said=said_by_user(messages),
         told=told_before(messages),
         taint=taint,

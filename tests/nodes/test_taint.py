@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.tools import StructuredTool
 from tests.world.doors import DOORS, Desk, DoorName
 from tests.world.plans import planned
 from tests.world.till import Till
 
-from loopwright import Checkpoints, allow, confirmed, create_agent, deny, from_user, reject, tool
+from loopwright import Checkpoints, allow, annotate, confirmed, create_agent, deny, from_user, reject, tool
 from loopwright.graphs.shop import Shop
 from loopwright.graphs.support import build_support_agent
 from loopwright.models.demo import DemoModel
@@ -120,6 +121,23 @@ def test_one_yes_runs_one_of_two_equal_calls(checkpoints: Checkpoints) -> None:
     assert ["a1"] == [asked.args["order_id"] for asked in waiting.approvals]
     desk.answer(waiting, reject("once"))
     assert [("A1", 40)] == till.paid
+
+
+def test_rules_see_what_a_schema_lets_in_beside_its_fields(checkpoints: Checkpoints) -> None:
+    """It reaches the tool, so a rule must be able to deny it."""
+    sent: list[Any] = []
+
+    open_: Any = {"type": "object", "properties": {"to": {"type": "string"}}, "additionalProperties": True}
+
+    def send(**args: Any) -> str:
+        sent.append(args)
+        return "sent"
+
+    mail = annotate(StructuredTool.from_function(send, name="mail", description="Send a mail.", args_schema=open_))
+    rules = [allow("mail"), deny("mail", when=lambda proposed: "bcc" in proposed.args)]
+    model = ScriptedModel([[call("mail", to="ana", bcc="eve"), call("mail", to="ana")], "Done."])
+    Desk(create_agent(model, [mail], permissions=rules), checkpoints).run("Write to ana.")
+    assert [{"to": "ana"}] == sent
 
 
 def test_without_anybody_to_ask_it_is_denied() -> None:

@@ -188,6 +188,17 @@ def test_conditions_take_names(wrong: tuple[Any, ...]) -> None:
         from_user("to") & "small"  # type: ignore[operator] # pyright: ignore[reportOperatorIssue, reportUnusedExpression]  # what a user could write
 
 
+def test_conditions_are_not_joined_by_words() -> None:
+    """Python would keep one part alone, and the other would be lost where the rule is built."""
+    for join in (
+        lambda: from_user("to") and plain("to"),
+        lambda: from_user("to") or small,
+        lambda: not plain("to"),
+    ):
+        with pytest.raises(ConfigurationError, match="join two with `&`"):
+            join()
+
+
 def test_only_an_allow_clears() -> None:
     """Whatever else says so contradicts itself."""
     with pytest.raises(ConfigurationError, match="to an allow only"):

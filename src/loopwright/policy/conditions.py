@@ -44,6 +44,15 @@ class Condition:
         """Return the predicate that holds where both do."""
         return Both(self, other)
 
+    def __bool__(self) -> bool:
+        """Refuse to be taken for true or false: of `a and b` Python keeps only `b`, and `a` would be lost unseen.
+
+        Raises:
+            ConfigurationError: Always.
+        """
+        text = "a condition was joined with `and`, `or` or `not`, which would drop a part of it; join two with `&`"
+        raise ConfigurationError(text, option="when")
+
     def __rand__(self, other: Predicate) -> Both:
         """Do so with a function on the left."""
         return Both(other, self)
