@@ -90,6 +90,7 @@ STANDS_NOT: list[tuple[Any, str]] = [
     ("...", "..."),
     (True, "True, yes"),
     (["Ana", "Eve"], "invite Ana"),
+    ("--all", "delete all"),
     ({"Eve": 5}, "Ana gets 5"),
     (Letter(to="Ana", more={"Eve": 5}), "Ana gets 5"),
     (12345678901234567890123456789013, "to 12345678901234567890123456789012"),
@@ -160,7 +161,11 @@ def test_a_plain_yes(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "no", "yes?", "Yes, but not that one", "yes to the first", "Sure, cancel all", "please", "Yes 500"]
+    "text",
+    [
+        *("", "no", "yes?", "Yes, but not that one", "yes to the first", "Sure, cancel all", "please", "Yes 500"),
+        *("is this correct", "Is it OK", "do I confirm that", "OK, \u274c", "yes\u061f", "ok\uff1f", "yes\u200b"),
+    ],
 )
 def test_no_plain_yes(text: str) -> None:
     """Any other word can change it."""

@@ -50,6 +50,8 @@ _DAYS, _HOURS, _MONTHS_A_YEAR, _HALF_A_DAY = 31, 24, 12, 12
 
 _ENDS = frozenset(("mark", character) for character in ".!?;:-–…")  # noqa: RUF001 -- as above
 """What a text may end or begin with: left out when it is compared."""
+_DASH = ("mark", "-")
+"""It may not begin with this one: `--all` is an order to many a program, and `all` is a word."""
 
 _AGREE = frozenset({"yes", "yep", "yeah", "confirm", "confirmed", "agreed", "correct", "ok", "okay", "sure"})
 _BESIDE = frozenset(
@@ -57,6 +59,10 @@ _BESIDE = frozenset(
     | {"thank", "you", "absolutely", "definitely", "exactly", "of", "course", "sounds", "good", "looks", "the"}
 )
 """What may stand beside a yes without changing it."""
+_QUESTION = re.compile(r"\W*(?:is|do\s+i|i\s+do)\b")
+"""How a question begins that is made of these words, and often lacks its mark; or what somebody does themselves."""
+_ASKS = frozenset("?\u061f\u203d\u055e\u1367")
+"""Question marks; what is a variant of the first one is read as it."""
 
 Key = tuple[Any, ...]
 """What a token is compared by; its first item is the kind."""
@@ -201,7 +207,7 @@ def keys_of(value: object) -> tuple[Key, ...]:
     keys = [token.key for token in tokens(normal(text))]
     while keys and keys[-1] in _ENDS:
         keys.pop()
-    while keys and keys[0] in _ENDS:
+    while keys and keys[0] in _ENDS and keys[0] != _DASH:
         keys.pop(0)
     return tuple(keys)
 
@@ -230,9 +236,11 @@ def _part_stands_in(part: object, said: Sequence[str], *, blanks: bool) -> bool:
 
 
 def is_yes(text: str) -> bool:
-    """Tell whether a message says yes and nothing else; "yes, but …" and "yes to the first" do not."""
-    words = set(re.findall(r"\w+", normal(text).casefold()))
-    return bool(words & _AGREE) and words <= _AGREE | _BESIDE and "?" not in text
+    """Tell whether a message says yes and nothing else; "yes, but …", "yes to the first" and "is it ok" do not."""
+    said = normal(text).casefold()
+    words = set(re.findall(r"\w+", said))
+    has_signs = any(unicodedata.category(character) in {"So", "Cf"} or character in _ASKS for character in said)
+    return bool(words & _AGREE) and words <= _AGREE | _BESIDE and not has_signs and not _QUESTION.match(said)
 
 
 def find(value: object, text: str) -> tuple[int, int] | None:
