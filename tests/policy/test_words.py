@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from loopwright.policy.words import find, is_plain, is_yes, stands_in
+from loopwright.policy.words import find, is_plain, is_yes, keys_of, stands_in
 
 
 class Access(Enum):
@@ -123,7 +123,8 @@ def test_a_longer_token_holds_no_shorter_one(value: str, more: str) -> None:
     """Before it, behind it, or joined to it by what names, numbers and addresses are joined by."""
     longer = [value + more, more + value, *(f"{more}{joint}{value}" for joint in ("-", ".", "_", "@", "/", ":"))]
     for said in longer:
-        assert said == value or not stands_in(value, [f"say {said} now"]), said
+        is_same = keys_of(said) == keys_of(value)  # 01am is 1am
+        assert is_same or not stands_in(value, [f"say {said} now"]), said
 
 
 @given(st.text(), st.text(), st.integers())
