@@ -26,7 +26,7 @@ from langgraph.store.base import BaseStore
 from loopwright.checkpoints import Checkpoints, Ledger, Saver
 from loopwright.models import Native, Price
 from loopwright.nodes import AgentSpec, Ledgers, Node, act, guard, observe, reason, reopen
-from loopwright.policy import Check, Loops, Reflect, Rule, build_answer_rules
+from loopwright.policy import Check, Compaction, Loops, Reflect, Rule, build_answer_rules
 from loopwright.state import AgentInput, AgentState, Budget, Limits, Rate
 from loopwright.tools import Caps, Retry
 
@@ -54,6 +54,7 @@ def _durable(options: dict[str, Any]) -> dict[str, Any]:
 DEFAULT_NAME = "agent"
 ResponseForm = type[Any] | Mapping[str, Any] | Native
 """What `response_format` takes. `Any`: each agent has a type of its own."""
+DEFAULT_COMPACTION = Compaction()
 
 
 def build_ring(spec: AgentSpec, ledgers: Ledgers) -> StateGraph[AgentState, Any, AgentInput, AgentState]:
@@ -151,6 +152,7 @@ def create_agent(
     reflect: Reflect | None = None,
     answer_retries: int = 2,
     verify_seconds: float = 30.0,
+    compaction: Compaction | None = DEFAULT_COMPACTION,
     checkpoints: Checkpoints | None = None,
     store: BaseStore | None = None,
     context_schema: type[Any] | None = None,
@@ -191,6 +193,8 @@ def create_agent(
         answer_retries: How often a wrong answer goes back to the model with what was wrong, before the run ends
             `unverified`. Each is a step, within all limits.
         verify_seconds: The longest that one check may take; never longer than what is left of `max_seconds`.
+        compaction: When a transcript that outgrows the model's context window is compacted, and to what; on by default.
+            None sends every transcript whole, and leaves it to the provider to refuse one that is too long.
         checkpoints: Binds saver and ledger for plain `invoke`. `Runs` brings its own, and LangGraph's server too: an
             agent exported for Studio has none.
         store: LangGraph's store, which tools reach by `ToolRuntime` and `InjectedStore`; it is yours to set up and
@@ -222,6 +226,7 @@ def create_agent(
         budgets=budgets,
         rate=rate,
         wrap_up=wrap_up,
+        compaction=compaction,
         name=name,
         unknown=unknown,
         store=store,

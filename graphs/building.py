@@ -13,7 +13,7 @@ from loopwright.checkpoints import Checkpoints
 from loopwright.errors import ConfigurationError, DuplicateTool, UnknownTool
 from loopwright.models import AnswerForm, build_form, check_form, estimate_tools
 from loopwright.nodes import AgentSpec, Candidate, ContextShape
-from loopwright.policy import AnswerRules, Loops, Rule, check_conditions, check_loops, check_rules
+from loopwright.policy import AnswerRules, Loops, Rule, check_compaction, check_conditions, check_loops, check_rules
 from loopwright.state import Budget, Limits, Rate, storable
 from loopwright.tools import READ_RESULT, Caps, Contract, Tool, build_reader, contract_of
 
@@ -37,6 +37,7 @@ def build_spec(
     budgets: Sequence[Budget],
     rate: Rate | None,
     wrap_up: bool,
+    compaction: object,
     name: str,
     unknown: Mapping[str, Any],
     store: BaseStore | None,
@@ -66,7 +67,7 @@ def build_spec(
     _check_limits(limits, contracts)
     shared = _budgets(budgets)
     first, *others = build_candidates(model, offered, reader, price, limits, shared)
-    return AgentSpec(
+    spec = AgentSpec(
         name=name,
         **vars(first),
         fallbacks=tuple(others),
@@ -87,7 +88,19 @@ def build_spec(
         context=None if context_schema is None else ContextShape(context_schema),
         answers=answers,
         form=_form(response_format, (first, *others)),
+        compaction=check_compaction(compaction),
+        reading_tokens=estimate_tools([reader]),
     )
+    return _check_window(spec)
+
+
+def _check_window(spec: AgentSpec) -> AgentSpec:
+    """Refuse instructions and tools that leave no room for a transcript."""
+    if spec.compaction is not None and spec.fixed_tokens >= (most := spec.compaction.most(spec.window)):
+        text = f"system_prompt and tools take about {spec.fixed_tokens:,} tokens, and into a context window of "
+        text += f"{spec.window:,} go {most:,} beside the reply; shorten them, or set compaction=Compaction(window=…)"
+        raise ConfigurationError(text, option="compaction")
+    return spec
 
 
 def _form(response_format: object, models: Sequence[Candidate]) -> AnswerForm | None:
@@ -139,7 +152,7 @@ def change_spec(spec: AgentSpec, *, model: ModelOption | None, limits: Limits) -
     first, *others = build_candidates(model, spec.offered, _reader({}, spec.caps), None, limits, spec.budgets)
     for candidate in (first, *others):
         check_form(spec.form, candidate.model)
-    return replace(spec, **vars(first), fallbacks=tuple(others), limits=limits)
+    return _check_window(replace(spec, **vars(first), fallbacks=tuple(others), limits=limits))
 
 
 def _refuse_unknown(unknown: Mapping[str, Any]) -> None:

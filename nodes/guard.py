@@ -242,6 +242,8 @@ async def _conclude(state: AgentState, port: Port) -> dict[str, Any]:
         return await _wrapped_up(decision, state, port)
     if purpose == Purpose.REFLECT:
         return await _judged(hear_reflection(decision, state, port), state, port)
+    if purpose == Purpose.SUMMARISE:
+        return _timed({"run": {**state["run"], "purpose": Purpose.DECIDE}, "decision": None}, state, port)
     match decision:
         case FinalAnswer(text):
             return await _judged(await judge_answer(text, state, port), state, port)

@@ -18,6 +18,7 @@ from typing import Any, ParamSpec, Self, TypeVar, cast
 from langchain_core.messages import AnyMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph._internal._constants import CONFIG_KEY_CHECKPOINTER, CONFIG_KEY_READ
+from langgraph.constants import TAG_NOSTREAM
 from langgraph.types import StreamWriter
 
 from loopwright.checkpoints import FORK_KEY, Ledger
@@ -194,8 +195,9 @@ class Port(ABC):
             return function(*args, **kwargs)
         return await self.blocking(function, *args, **kwargs)
 
-    def _model(self, messages: Sequence[AnyMessage], *, tools: bool) -> Runnable[Any, BaseMessage]:
-        return self.spec.bound_for(messages) if tools else self.spec.model
+    def _model(self, messages: Sequence[AnyMessage], *, tools: bool, is_heard: bool) -> Runnable[Any, BaseMessage]:
+        model = self.spec.bound_for(messages) if tools else self.spec.model
+        return model if is_heard else model.with_config(tags=[TAG_NOSTREAM])
 
     @abstractmethod
     async def blocking(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -209,11 +211,13 @@ class Port(ABC):
         options: Mapping[str, Any],
         *,
         tools: bool = True,
+        is_heard: bool = True,
         voice: Voice | None = None,
     ) -> BaseMessage:
         """Call the model, with or without its tools, with options that hold for this call only.
 
-        With a voice its reply is streamed, and each piece of text handed on as it comes.
+        What is not to be heard does not reach who follows LangGraph's messages. With a voice its reply is streamed, and
+        each piece of text handed on as it comes.
 
         Raises:
             OutOfTime: If the reply did not come in time.
@@ -264,10 +268,11 @@ class BlockingPort(Port):
         options: Mapping[str, Any],
         *,
         tools: bool = True,
+        is_heard: bool = True,
         voice: Voice | None = None,
     ) -> BaseMessage:
         """Call the model, in a thread where time is bounded."""
-        model, sent = self._model(messages, tools=tools), list(messages)
+        model, sent = self._model(messages, tools=tools, is_heard=is_heard), list(messages)
 
         def call() -> BaseMessage:
             return model.invoke(sent, **options) if voice is None else voice.hear(model.stream(sent, **options))
@@ -313,10 +318,11 @@ class AsyncPort(Port):
         options: Mapping[str, Any],
         *,
         tools: bool = True,
+        is_heard: bool = True,
         voice: Voice | None = None,
     ) -> BaseMessage:
         """Await the model."""
-        model, sent = self._model(messages, tools=tools), list(messages)
+        model, sent = self._model(messages, tools=tools, is_heard=is_heard), list(messages)
 
         async def call() -> BaseMessage:
             if voice is None:

@@ -30,6 +30,7 @@ from loopwright.state import (
     FinalAnswer,
     Malformed,
     Purpose,
+    RunRecord,
     Share,
     StopReason,
     Tokens,
@@ -43,6 +44,7 @@ from loopwright.state import (
 from loopwright.tools import OutOfTime, safe_str
 
 from .attempts import MODEL_TEXT, MOST_KEPT, Attempts, Failed
+from .compaction import Context, context_of, with_compaction, with_summary
 from .last_words import taken_as_words
 from .pacing import keep_pace
 from .port import Port
@@ -77,11 +79,23 @@ async def reason(state: AgentState, port: Port) -> dict[str, Any]:
     """Get a reply of the model, in as many attempts as help; turn it into a decision.
 
     Each attempt's worst case is reserved, and stands in the ledger, before the call is made. Where no attempt brings a
-    reply the run ends (`failed`, `error`): the thread can be carried on with a new task.
+    reply the run ends (`failed`, `error`): the thread can be carried on with a new task. A transcript that has outgrown
+    the context window is compacted first; the reply may then be a summary.
     """
+    context = context_of(state, port.spec)
+    if context.too_long:
+        return _stopped(state, state["usage"], StopReason.TOO_LONG, port, limit=context.too_long)
+    if context.purpose != Purpose.SUMMARISE:
+        return with_compaction(await _reply(state, context, port), context)
+    summing: RunRecord = {**state["run"], "purpose": Purpose.SUMMARISE}
+    return with_summary(await _reply({**state, "run": summing}, context, port), context, state, port.spec)
+
+
+async def _reply(state: AgentState, context: Context, port: Port) -> dict[str, Any]:
+    """Make attempts until one brings a reply, or no further one helps."""
     attempts = Attempts(state, port)
     while True:
-        came = await _attempt(state, attempts.usage, attempts.port)
+        came = await _attempt(state, context, attempts.usage, attempts.port)
         if not isinstance(came, Failed):
             return _with_failures(came, state, attempts)
         if not await attempts.goes_on(came):
@@ -100,11 +114,12 @@ def _with_failures(update: dict[str, Any], state: AgentState, attempts: Attempts
     return {**update, "run": run}
 
 
-async def _attempt(state: AgentState, used: UsageRecord, port: Port) -> dict[str, Any] | Failed:
+async def _attempt(state: AgentState, context: Context, used: UsageRecord, port: Port) -> dict[str, Any] | Failed:
     """Make one attempt.
 
     Args:
         state: As the node found it.
+        context: What is sent of its transcript.
         used: Its usage, with the attempts that failed since.
         port: Of the model that is asked.
     """
@@ -114,7 +129,7 @@ async def _attempt(state: AgentState, used: UsageRecord, port: Port) -> dict[str
         why = StopReason.RATE_LIMIT if pace.refusal else StopReason.DEADLINE
         return _stopped(state, used, why, port, limit=pace.refusal)
     shares = shares_of(state["run"], port)
-    plan, opened = await _reserve(state, used, shares, port)
+    plan, opened = await _reserve({**state, "usage": used}, context, shares, port)
     if isinstance(plan.room, StopReason):
         return _stopped(state, used, plan.room, port, limit=plan.limit)
     usage = _with_lost(state["usage"], opened.lost)  # those that failed just now are among them
@@ -125,7 +140,8 @@ async def _attempt(state: AgentState, used: UsageRecord, port: Port) -> dict[str
     back = GiveBack(shares, reserved, plan.room.cost_nano) if shares else None
     attempt = _Try({**state, "usage": usage}, port, plan, plan.room, opened.number, back)
     if usage != used:
-        plan = plan_attempt(state, usage, port.spec, shares, [Left(reserved, plan.room.cost_nano)] * len(shares))
+        lefts = [Left(reserved, plan.room.cost_nano)] * len(shares)
+        plan = plan_attempt(attempt.state, context.messages, port.spec, shares, lefts)
         if isinstance(plan.room, StopReason):
             await _settle(attempt, Tokens(0, 0), 0)
             return _stopped(state, usage, plan.room, port, limit=plan.limit)
@@ -134,12 +150,12 @@ async def _attempt(state: AgentState, used: UsageRecord, port: Port) -> dict[str
     return await _call(attempt)
 
 
-async def _reserve(state: AgentState, used: UsageRecord, shares: Sequence[Share], port: Port) -> tuple[Plan, Opened]:
+async def _reserve(state: AgentState, context: Context, shares: Sequence[Share], port: Port) -> tuple[Plan, Opened]:
     """Plan an attempt, and open it; anew where another run was faster to draw on a shared budget."""
     ledger = await port.ledger()
     while True:
         lefts = await drawn_of(shares, port, ledger)
-        plan = plan_attempt(state, used, port.spec, shares, lefts)
+        plan = plan_attempt(state, context.messages, port.spec, shares, lefts)
         if isinstance(plan.room, StopReason):
             return plan, Opened(0, (), "")
         opened = await port.ask(
@@ -160,7 +176,8 @@ async def _call(attempt: _Try) -> dict[str, Any] | Failed:
     """Call the model, and settle what was reserved."""
     port, room, usage = attempt.port, attempt.room, attempt.state["usage"]
     options = cap_options(port.spec.model, room.tokens.output) if room.cap else {}
-    may_act = purpose_of(attempt.state) == Purpose.DECIDE
+    purpose = purpose_of(attempt.state)
+    may_act, is_heard = purpose == Purpose.DECIDE, purpose != Purpose.SUMMARISE
     if may_act and port.spec.form is not None:
         options |= port.spec.form.options(port.spec.model)
     left, own = _seconds_left(attempt), port.spec.model_timeout
@@ -168,7 +185,7 @@ async def _call(attempt: _Try) -> dict[str, Any] | Failed:
     voice = _voice(attempt)
     try:
         sent = spoken_to(port.spec.model, attempt.plan.sent)
-        reply = await port.model(sent, seconds, options, tools=may_act, voice=voice)
+        reply = await port.model(sent, seconds, options, tools=may_act, is_heard=is_heard, voice=voice)
     except GraphBubbleUp:
         raise
     except OutOfTime as error:  # its row stays open: the provider may go on, and be paid for it
@@ -242,6 +259,8 @@ async def _decided(attempt: _Try, reply: BaseMessage) -> dict[str, Any]:
             return {**_last_words(decision, message), "usage": usage}
         case Purpose.REFLECT:  # kept out of the transcript: the guard puts it there if there is anything to do
             return {"decision": dump_decision(_to_be_judged(taken_as_words(decision), port.spec)), "usage": usage}
+        case Purpose.SUMMARISE:
+            return {"decision": dump_decision(decision), "usage": usage}
         case Purpose.DECIDE:
             pass
     update: dict[str, Any] = {"usage": usage}

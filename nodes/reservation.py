@@ -12,12 +12,13 @@ from langchain_core.messages import AnyMessage, SystemMessage
 from loopwright.checkpoints import Drawn, Ledger
 from loopwright.models import estimate_input, most_output
 from loopwright.policy import Left, Room, Wanted, find_room, least, left_of, name_limit
-from loopwright.state import NANO, AgentState, Purpose, RunRecord, Share, StopReason, UsageRecord
+from loopwright.state import NANO, AgentState, Purpose, RunRecord, Share, StopReason
 
 from .last_words import LAST_WORDS, order_to_stop, shortened, told_without_calls
 from .port import Port
 from .reflecting import question_of
 from .spec import AgentSpec
+from .summary import SUMMARISER
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +56,24 @@ def _left(share: Share, used: Drawn) -> Left:
 
 
 def plan_attempt(
-    state: AgentState, usage: UsageRecord, spec: AgentSpec, shares: Sequence[Share], lefts: Sequence[Left]
+    state: AgentState, transcript: Sequence[AnyMessage], spec: AgentSpec, shares: Sequence[Share], lefts: Sequence[Left]
 ) -> Plan:
-    """Return what the model is sent, the instructions and then the transcript, and what is reserved for the call."""
-    purpose = purpose_of(state)
-    instructions = spec.instructions_for(purpose)
+    """Return what the model is sent, and what is reserved for the call.
+
+    Args:
+        state: With the usage of all that came before.
+        transcript: What stands for it, if it is too long; it is sent behind the instructions.
+        spec: The agent's.
+        shares: The budgets that the run draws on.
+        lefts: What is left of each.
+    """
+    purpose, usage = purpose_of(state), state["usage"]
+    instructions = SUMMARISER if purpose == Purpose.SUMMARISE else spec.instructions_for(purpose)
     prompt = [SystemMessage(instructions)] if instructions else []
-    messages: list[AnyMessage] = [*prompt, *state["messages"]]
+    messages: list[AnyMessage] = [*prompt, *transcript]
     own = left_of(spec.bounds(state["run"], state["thread"]), usage)
     left = least(own, *lefts)
-    keep = LAST_WORDS if spec.wrap_up and purpose != Purpose.WRAP_UP else 0
+    keep = LAST_WORDS if purpose == Purpose.SUMMARISE or (spec.wrap_up and purpose != Purpose.WRAP_UP) else 0
 
     def room_for(sent: Sequence[AnyMessage], *, tools: int = 0) -> Room | StopReason:
         tokens = estimate_input(sent, tools=tools)
@@ -73,6 +82,8 @@ def plan_attempt(
     match purpose:
         case Purpose.DECIDE:
             sent, room = messages, room_for(messages, tools=spec.tools_tokens)
+        case Purpose.SUMMARISE:
+            sent, room = messages, room_for(messages)
         case Purpose.WRAP_UP:
             order = order_to_stop(state["run"].get("limit", ""))
             sent, room = shortened(told_without_calls(messages, order), room_for)

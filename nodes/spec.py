@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AnyMessage, BaseMessage
+from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langgraph.store.base import BaseStore
 
-from loopwright.models import AnswerForm, Pricer
-from loopwright.policy import AnswerRules, Bounds, Loops, Rule, bounds_of
+from loopwright.models import AnswerForm, Pricer, context_window, size_of
+from loopwright.policy import AnswerRules, Bounds, Compaction, Loops, Rule, bounds_of
 from loopwright.state import Budget, Call, Limits, Purpose, Rate, RunRecord, ThreadRecord, digest
 from loopwright.tools import UNTRUSTED_NOTE, Caps, Contract, Retry, full_text
 
@@ -63,6 +63,10 @@ class AgentSpec:
     """What its runs share with others."""
     rate: Rate | None = None
     """How often its model may be called; None: at will."""
+    compaction: Compaction | None = None
+    """How a transcript that outgrows the context window is compacted; None: every transcript is sent whole."""
+    reading_tokens: int = 0
+    """Input tokens of the built-in tool's schema, estimated; it is offered besides once there is a use for it."""
     wrap_up: bool = False
     """Whether a run that meets a limit may say in one last call what it found."""
     answers: AnswerRules = field(default_factory=AnswerRules)
@@ -96,6 +100,19 @@ class AgentSpec:
     def checks_answers(self) -> bool:
         """Whether a final answer is judged before it ends a run."""
         return bool(self.answers.checks) or self.answers.reflect is not None or self.form is not None
+
+    @property
+    def window(self) -> int:
+        """Tokens of the context window: as the user set it, else as listed; of several models, the smallest."""
+        given = self.compaction.window if self.compaction is not None else None
+        return given or min(map(context_window, [self.model, *(other.model for other in self.fallbacks)]))
+
+    @cached_property
+    def fixed_tokens(self) -> int:
+        """Input tokens of what is sent beside any transcript, estimated: instructions and tools."""
+        instructions = self.instructions_for(Purpose.DECIDE)
+        prompt = size_of(SystemMessage(instructions)) if instructions else 0
+        return prompt + self.tools_tokens + self.reading_tokens
 
     def bounds(self, run: RunRecord, thread: ThreadRecord) -> Bounds:
         """Return what bounds a run here and now; its last words are left out until they are due."""

@@ -13,7 +13,7 @@ from langchain_core.messages import AnyMessage
 from langgraph.channels import DeltaChannel, LastValue, Topic
 from typing_extensions import TypedDict
 
-from .records import Answer, Call, Result, RunRecord, TaintSource, ThreadRecord, TrailEntry
+from .records import Answer, Call, CompactionRecord, Result, RunRecord, TaintSource, ThreadRecord, TrailEntry
 from .transcript import fold_messages, fold_taint, fold_trail
 from .upgrading import default_of, upgrade
 from .usage import UsageRecord
@@ -26,7 +26,7 @@ what was added to a thread costs little more than reading a copy.
 """
 
 
-DELTA_CHANNELS = {"messages": fold_messages, "trail": fold_trail, "taint": fold_taint}
+DELTA_CHANNELS = {"messages": fold_messages, "trail": fold_trail, "taint": fold_taint, "compactions": fold_trail}
 """The channels that are stored as what was added to them, each with its reducer."""
 
 
@@ -86,6 +86,10 @@ class AgentState(TypedDict):
     """One small record a call, over all runs of the thread. Appended."""
     taint: Annotated[list[TaintSource], DeltaChannel(fold_taint, list, snapshot_frequency=SNAPSHOT_FREQUENCY)]
     """Where the text by strangers came from that is in the transcript, or in what was made of it. Appended."""
+    compactions: Annotated[
+        list[CompactionRecord], DeltaChannel(fold_trail, list, snapshot_frequency=SNAPSHOT_FREQUENCY)
+    ]
+    """What the model is no longer sent whole, once the transcript has outgrown its context window. Appended."""
 
 
 def current_run(values: Mapping[str, object]) -> RunRecord | None:

@@ -72,6 +72,8 @@ class Purpose(StrEnum):
     """To say in a run's last words what it found; without tools."""
     REFLECT = "reflect"
     """To look back at a final answer before it ends the run; without tools."""
+    SUMMARISE = "summarise"
+    """To sum up old turns that no longer fit the context window; without tools. Set and read by `reason`."""
 
 
 class Result(TypedDict):
@@ -359,3 +361,40 @@ class TrailEntry(TypedDict):
     """What the call cost, for a tool with a price."""
     began: float
     seconds: float
+
+
+class CompactionRecord(TypedDict):
+    """What the model is no longer sent whole: an item of the `compactions` channel; the newest one holds.
+
+    The transcript itself keeps everything. Places in it are ids of messages; empty: none.
+    """
+
+    run: str
+    step: int
+    """The step before which it was made, or whose call made it."""
+    at: str
+    """The newest message then."""
+    shortened: str
+    """Results up to here are sent short."""
+    shares: dict[str, int]
+    """Results behind it that are sent short too: how many characters of each."""
+    until: str
+    """Messages up to here are left out: all but system messages, and the user's first and newest one."""
+    digest: str
+    """Over the messages up to there: when one of them was taken away, or is another, this record is void."""
+    covered: str
+    """The summary tells of the messages up to here. Behind `until` never; before it where no summary could be made."""
+    summary: str
+    """Sent in the place of what is left out; not the user's word."""
+    gap: str
+    """Says what is left out behind `covered`, without a summary."""
+    made: bool
+    """Whether this compaction made the summary; else it is an earlier one, or empty."""
+    tainted: bool
+    """Whether text by strangers may have found its way into the summary."""
+    scale: float
+    """Tokens that the provider counted for one that was estimated."""
+    left_out: int
+    """How many messages are left out."""
+    tokens: int
+    """What is sent from then on, estimated."""

@@ -51,6 +51,8 @@ class StopReason(StrEnum):
     """The model's replies could not be read, or named no tool that there is, several times in a row."""
     UNVERIFIED = "unverified"
     """The final answers had not the form that was asked for, or did not pass the checks, until no retry was left."""
+    TOO_LONG = "too_long"
+    """What must be sent does not fit the model's context window, however much is left out or shortened."""
     DENIED = "denied"
     """A call had to be asked about, and there is nobody to ask (no saver)."""
     ESCALATED = "escalated"

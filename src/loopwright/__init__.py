@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from loopwright.graphs import Agent, check, create_agent
     from loopwright.models import Native, Price, open_model
     from loopwright.policy import (
+        Compaction,
         Loops,
         ProposedAnswer,
         ProposedCall,
@@ -50,6 +51,7 @@ __all__ = [
     "Approval",
     "Budget",
     "Checkpoints",
+    "Compaction",
     "Effect",
     "Event",
     "EventKind",
@@ -102,6 +104,7 @@ _ROOMS = {
     "graphs": ("Agent", "check", "create_agent"),
     "models": ("Native", "Price", "open_model"),
     "policy": (
+        "Compaction",
         "Loops",
         "ProposedAnswer",
         "ProposedCall",

@@ -10,7 +10,7 @@ from loopwright.models.demo import BANNER, DemoModel
 from loopwright.nodes import told_next
 from loopwright.policy import REFLECTION
 from loopwright.runs import Event, EventKind, RunResult, SyncRuns
-from loopwright.state import FailedAttempt, Objection, RunStatus, TrailEntry, excerpt
+from loopwright.state import CompactionRecord, FailedAttempt, Objection, RunStatus, TrailEntry, excerpt
 
 from .finding import short
 from .questions import asked, show_question
@@ -101,6 +101,8 @@ def _show(event: Event, speech: Speech, screen: Screen) -> None:
         show_step(event.entry, screen)
     if event.objection is not None:
         show_objection(event.objection, screen)
+    if event.compaction is not None:
+        show_compaction(event.compaction, screen)
     if event.failure is not None:
         speech.forget()
         show_failure(event.failure, screen)
@@ -122,6 +124,16 @@ def show_objection(objection: Objection, screen: Screen) -> None:
     """Write on one line what was wrong with a final answer: what a check said, or the model itself."""
     by = "reflect" if objection["by"] == REFLECTION else "check"
     screen.line(fit(f"[{by}] {objection['text']}", screen.width))
+
+
+def show_compaction(made: CompactionRecord, screen: Screen) -> None:
+    """Write on one line what the model is no longer sent whole: a summary's words, or what else was done."""
+    if made["made"]:
+        screen.line(fit(f"[summary] {made['left_out']} messages are now: {made['summary']}", screen.width))
+    elif made["gap"]:
+        screen.line(fit(f"[left out] {made['gap'].strip('()')}", screen.width))
+    else:
+        screen.line(fit(f"[shortened] old results; about {made['tokens']:,} tokens are sent now", screen.width))
 
 
 def show_standing(result: RunResult, store: Checkpoints, screen: Screen, *, is_told: bool = False) -> None:

@@ -9,7 +9,7 @@ from loopwright.runs import RunResult
 from loopwright.state import TrailEntry, canonical
 
 from .finding import SHORTEST, short
-from .following import show_failure, show_objection, show_step, standing
+from .following import show_compaction, show_failure, show_objection, show_step, standing
 from .loading import is_loadable
 from .questions import show_question
 from .screen import Screen
@@ -63,7 +63,10 @@ def _show_steps(result: RunResult, screen: Screen) -> None:
     if result.trail or result.objections:
         _title("steps", screen)
     objections = [*result.objections]
+    compactions = [*result.compactions]
     for entry in result.trail:
+        while compactions and compactions[0]["step"] <= entry["step"]:
+            show_compaction(compactions.pop(0), screen)
         while objections and objections[0]["step"] < entry["step"]:
             show_objection(objections.pop(0), screen)
         if entry["thought"]:
@@ -72,6 +75,8 @@ def _show_steps(result: RunResult, screen: Screen) -> None:
         screen.prose(_verdict(entry), indent="    ", dim=True)
     for objection in objections:
         show_objection(objection, screen)
+    for made in compactions:
+        show_compaction(made, screen)
 
 
 def _verdict(entry: TrailEntry) -> str:

@@ -29,6 +29,7 @@ def plain_result(result: RunResult) -> Plain:
         "limit": result.limit,
         "output": to_jsonable_python(result.output, by_alias=True, fallback=repr),
         "objections": [dict(objection) for objection in result.objections],
+        "compactions": [dict(made) for made in result.compactions],
         "usage": asdict(result.usage),
         "trail": [dict(entry) for entry in result.trail],
         "failures": [dict(failure) for failure in result.failures],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .caps import UNKNOWN_OUTPUT, cap_options, most_output
+from .caps import UNKNOWN_OUTPUT, UNKNOWN_WINDOW, cap_options, context_window, most_output
 from .failures import Cure, asked_pause, cure_of, may_have_cost, usage_of_error
 from .foreign import spoken_to
 from .forms import AnswerForm, Native, UnfitAnswer, build_form, check_form
@@ -10,10 +10,11 @@ from .keys import hide_keys
 from .opening import default_model, model_name, open_model
 from .prices import Price, Pricer, known_price, to_nano
 from .replies import ids_of, read_reply
-from .usage import estimate_input, estimate_tools, tokens_of
+from .usage import count_text, estimate_input, estimate_tools, reported_input, size_of, tokens_of
 
 __all__ = [
     "UNKNOWN_OUTPUT",
+    "UNKNOWN_WINDOW",
     "AnswerForm",
     "Cure",
     "Native",
@@ -24,6 +25,8 @@ __all__ = [
     "build_form",
     "cap_options",
     "check_form",
+    "context_window",
+    "count_text",
     "cure_of",
     "default_model",
     "estimate_input",
@@ -36,6 +39,8 @@ __all__ = [
     "most_output",
     "open_model",
     "read_reply",
+    "reported_input",
+    "size_of",
     "spoken_to",
     "to_nano",
     "tokens_of",

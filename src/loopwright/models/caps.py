@@ -9,6 +9,9 @@ from langchain_core.language_models import BaseChatModel
 UNKNOWN_OUTPUT = 32_768
 """Output tokens that a reply is taken to have at most, where neither the user nor LangChain's list says."""
 
+UNKNOWN_WINDOW = 128_000
+"""Tokens of a context window, where LangChain's list does not say."""
+
 _PARAMETERS = ("max_tokens", "max_output_tokens", "num_predict")
 """What clients call the longest reply. OpenAI's takes `max_tokens` and sends what the model wants."""
 
@@ -22,6 +25,13 @@ def most_output(model: BaseChatModel) -> int:
     profile: dict[str, Any] = dict(getattr(model, "profile", None) or {})
     listed = profile.get("max_output_tokens")
     return listed if isinstance(listed, int) and listed > 0 else UNKNOWN_OUTPUT
+
+
+def context_window(model: BaseChatModel) -> int:
+    """Return how many tokens of input a model takes, as listed, else as most do."""
+    profile: dict[str, Any] = dict(getattr(_innermost(model), "profile", None) or {})
+    listed = profile.get("max_input_tokens")
+    return listed if isinstance(listed, int) and listed > 0 else UNKNOWN_WINDOW
 
 
 def cap_options(model: BaseChatModel, tokens: int) -> dict[str, Any]:

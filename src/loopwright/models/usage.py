@@ -16,6 +16,20 @@ from loopwright.state import Tokens
 BYTES_A_TOKEN = 4
 """The usual rule of thumb for English text; used only where a provider reports nothing."""
 
+BLOCK_TOKENS = 1_500
+"""Of an image or a file in a message: as much as a large image takes."""
+_COUNTED = (
+    "text",
+    "tool_use",
+    "tool_call",
+    "tool_call_chunk",
+    "invalid_tool_call",
+    "input_json_delta",
+    "function_call",
+)
+_THOUGHTS = ("thinking", "reasoning", "refusal")
+"""Fields of blocks that hold text."""
+
 _INPUT = ("input_tokens", "prompt_tokens")
 _OUTPUT = ("output_tokens", "completion_tokens")
 _INPUT_DETAILS = ("input_token_details", "prompt_tokens_details")
@@ -95,26 +109,43 @@ def estimate_input(messages: Sequence[AnyMessage], *, tools: int = 0) -> int:
     """
     tokens = 0
     for message in reversed(messages):
-        if isinstance(message, AIMessage) and message.usage_metadata and message.usage_metadata["input_tokens"] > 0:
-            return tokens + message.usage_metadata["input_tokens"] + message.usage_metadata["output_tokens"]
+        if isinstance(message, AIMessage) and message.usage_metadata and reported_input(message):
+            return tokens + reported_input(message) + message.usage_metadata["output_tokens"]
         tokens += size_of(message)
     return tokens + tools
 
 
+def reported_input(message: BaseMessage) -> int:
+    """Return the tokens that were sent for a reply, as its provider counted them; 0 where none did."""
+    usage = message.usage_metadata if isinstance(message, AIMessage) else None
+    return max(0, usage["input_tokens"]) if usage else 0
+
+
 def estimate_tools(tools: Sequence[BaseTool]) -> int:
     """Estimate the tokens of the tools' descriptions and schemas."""
-    return sum(_tokens(json.dumps(convert_to_openai_tool(tool), ensure_ascii=False)) for tool in tools)
+    return sum(count_text(json.dumps(convert_to_openai_tool(tool), ensure_ascii=False)) for tool in tools)
 
 
 def size_of(message: BaseMessage) -> int:
-    """Estimate the tokens of one message from its letters."""
+    """Estimate the tokens of one message from its letters; an image or a file counts as `BLOCK_TOKENS`."""
     asked = message.tool_calls if isinstance(message, AIMessage) else ()
-    calls = sum(_tokens(str(call["args"])) + _tokens(call["name"]) for call in asked)
+    calls = sum(count_text(str(call["args"])) + count_text(call["name"]) for call in asked)
     text = message.content if isinstance(message.content, str) else message.text
-    return _tokens(text) + calls + 4
+    return count_text(text) + calls + _other_blocks(message) + 4
 
 
-def _tokens(text: str) -> int:
+def _other_blocks(message: BaseMessage) -> int:
+    """Estimate what stands beside the text, and beside the calls, which are counted already."""
+    blocks = message.content if isinstance(message.content, list) else []
+    return sum(_block(block) for block in blocks if isinstance(block, dict) and block.get("type") not in _COUNTED)
+
+
+def _block(block: Mapping[str, Any]) -> int:
+    thought = next((value for name in _THOUGHTS if isinstance(value := block.get(name), str)), None)
+    return BLOCK_TOKENS if thought is None else count_text(thought)
+
+
+def count_text(text: str) -> int:
     """Estimate by bytes: a letter that is no Latin one is a token of its own more often."""
     size = len(text) if text.isascii() else len(text.encode(errors="replace"))
     return -(-size // BYTES_A_TOKEN)

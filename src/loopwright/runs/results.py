@@ -22,8 +22,10 @@ from loopwright.state import (
     NOT_HAPPENED,
     NUDGE,
     AgentState,
+    CompactionRecord,
     FailedAttempt,
     Objection,
+    Purpose,
     RunStatus,
     StopReason,
     TrailEntry,
@@ -89,6 +91,8 @@ class RunResult:
     """
     objections: tuple[Objection, ...] = ()
     """What was wrong with final answers on the way, oldest first: by whom, at which step, and what."""
+    compactions: tuple[CompactionRecord, ...] = ()
+    """What of the transcript was no longer sent whole, once it had outgrown the context window; oldest first."""
     failures: tuple[FailedAttempt, ...] = ()
     """The newest attempts at a model that failed, whatever came of the run."""
 
@@ -130,6 +134,8 @@ class EventKind(StrEnum):
     """A piece of the model's text, as it comes: `text`. Only where tokens were asked for."""
     FAILED_ATTEMPT = "failed_attempt"
     """An attempt at the model failed, and another one follows: `failure`. Text that has come of it is void."""
+    COMPACTED = "compacted"
+    """Less of the transcript is sent from now on: `compaction` says what, with the summary if there is one."""
     WAITING = "waiting"
     """A person is asked: `result.approvals`."""
     ENDED = "ended"
@@ -155,6 +161,7 @@ class Event:
     """For `DECIDED`: the model's decision as plain data with a `kind`."""
     entry: TrailEntry | None = None
     objection: Objection | None = None
+    compaction: CompactionRecord | None = None
     progress: Progress | None = None
     result: RunResult | None = None
     text: str = ""
@@ -254,6 +261,7 @@ def result_of(
         approvals=tuple(approvals) if status is RunStatus.WAITING else (),
         output=form.rebuild(output) if form is not None and output is not None else copy.deepcopy(output),
         objections=tuple(copy.deepcopy(run.get("objections", []))) if run else (),
+        compactions=tuple(copy.deepcopy(made) for made in state.get("compactions") or () if made["run"] == row.id),
     )
 
 
@@ -303,12 +311,18 @@ def events_of(run_id: str, update: Mapping[str, Any]) -> list[Event]:
             events.append(Event(EventKind.BEGAN, run_id))
         if node == "reason":
             events.extend(_failures(run_id, written))
-        if node == "reason" and written.get("decision"):
+        events.extend(Event(EventKind.COMPACTED, run_id, compaction=made) for made in written.get("compactions") or ())
+        if node == "reason" and written.get("decision") and not _is_summary(written):
             events.append(Event(EventKind.DECIDED, run_id, decision=written["decision"]))
         if node == "guard" and (objection := _sent_back(written)):
             events.append(Event(EventKind.OBJECTED, run_id, objection=objection))
         events.extend(Event(EventKind.OBSERVED, run_id, entry=entry) for entry in written.get("trail") or ())
     return events
+
+
+def _is_summary(written: Mapping[str, Any]) -> bool:
+    """Tell whether what the model said was a summary, which decides nothing."""
+    return bool(written.get("run", {}).get("purpose") == Purpose.SUMMARISE)
 
 
 def _sent_back(written: Mapping[str, Any]) -> Objection | None:

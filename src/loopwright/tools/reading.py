@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.prebuilt import InjectedState
 
 from loopwright.errors import NotDone
 
+from .marks import unmark
 from .shortening import READ_RESULT, ROOM_FOR_NOTICE, Caps, full_text, reader_id
 from .tool import Tool, tool
 
@@ -38,4 +39,8 @@ def build_reader(caps: Caps, *, untrusted: bool) -> Tool:
 
 
 def _full(message: BaseMessage, wanted: str) -> str | None:
-    return full_text(message) if message.id and reader_id(message.id) == wanted else None
+    """Return the whole text of the result that is meant; also of one that was shortened only when it had grown old."""
+    if not isinstance(message, ToolMessage) or not message.id or reader_id(message.id) != wanted:
+        return None
+    full = full_text(message)
+    return unmark(message.text) if full is None else full
