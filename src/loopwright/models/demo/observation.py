@@ -11,6 +11,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from loopwright.state import NUDGE
+
 _ERROR = "ERROR:"
 _HELD = ("rejected", "denied", "not run")
 
@@ -68,10 +70,15 @@ class PaidFacts:
 
 def split_task(messages: Sequence[BaseMessage]) -> tuple[list[str], list[BaseMessage]]:
     """Return all that the user said so far, and what came after the newest of it."""
-    said = [place for place, message in enumerate(messages) if isinstance(message, HumanMessage)]
+    said = [place for place, message in enumerate(messages) if _is_said(message)]
     if not said:
         return [""], list(messages)
     return [messages[place].text for place in said], list(messages[said[-1] + 1 :])
+
+
+def _is_said(message: BaseMessage) -> bool:
+    """Tell whether the user said it: the guard's own words are in the user's place too."""
+    return isinstance(message, HumanMessage) and not str(message.id).startswith(NUDGE)
 
 
 def read_observations(messages: Sequence[BaseMessage]) -> list[Observation]:
