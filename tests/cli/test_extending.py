@@ -16,6 +16,7 @@ def test_a_run_goes_on_where_it_stopped(terminal: Terminal) -> None:
     assert "extended by ana" in extended.lines[0]
     assert "Yes, order A100 can be refunded." in extended.out
     assert "succeeded (answered): 3 steps, 2 tool calls" in extended.out
+    assert "extended   by ana: 4 steps more" in terminal.run("show", stopped.data["run_id"]).out
 
 
 def test_a_run_that_has_its_answer_is_not_extended(terminal: Terminal) -> None:

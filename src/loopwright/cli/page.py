@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
 
 from loopwright.checkpoints import Approval, EffectRow, Ledger, LogRecord, RunRow
 from loopwright.runs import RunResult
-from loopwright.state import TrailEntry, canonical
+from loopwright.state import NANO, TrailEntry, canonical
 
 from .finding import SHORTEST, short
 from .following import show_compaction, show_failure, show_objection, show_step, standing
@@ -14,6 +16,8 @@ from .loading import is_loadable
 from .questions import show_question
 from .screen import Screen
 from .text import age, call_text, counted, fit, took, when
+
+_ADDED = ("steps", "tool_calls", "tokens", "seconds")
 
 
 def show_run(row: RunRow, result: RunResult, ledger: Ledger, screen: Screen) -> None:
@@ -121,6 +125,14 @@ def _show_log(records: list[LogRecord], screen: Screen) -> None:
         screen.line(fit(line, screen.width))
 
 
+def _added(data: Mapping[str, Any]) -> str:
+    """Say how much more a run was given; nothing where it was given nothing."""
+    counts = [f"{data[name]:g} {name.replace('_', ' ')}" for name in _ADDED if data.get(name)]
+    cost = Decimal(data.get("cost_nano") or 0) / NANO
+    told = ", ".join([*counts, f"${cost:f}"] if cost else counts)
+    return f": {told} more" if told else ""
+
+
 def _told(record: LogRecord) -> str:
     """Say in a few words what a record holds; `--json` has it whole."""
     data = record.data
@@ -135,10 +147,10 @@ def _told(record: LogRecord) -> str:
             return f"{data['tool']}: {data['decision']['type']} by {data['by']}"
         case "ended":
             return f"{data['status']} ({data['reason']})"
-        case "cancelled":
-            return f"by {data['by']}"
+        case "cancelled" | "extended":
+            return f"by {data['by']}{_added(data)}"
         case "claimed" | "settled" | "unknown" | "resolved":
             status, by = data.get("status", ""), data.get("by", "")
             return f"{data['tool']}: {status or 'effect'} {data['effect'][:SHORTEST]}{f' by {by}' if by else ''}"
         case _:
-            return canonical(data)
+            return canonical(data) if data else ""
