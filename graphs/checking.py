@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from loopwright.nodes import AgentSpec
 from loopwright.policy import Loops
+from loopwright.state import Budget, Rate
 
 from .agent import Agent
 from .linting import Finding, lint
@@ -54,7 +55,21 @@ def _steps(spec: AgentSpec) -> str:
     steps = "any number of steps" if limits.max_steps is None else f"{limits.max_steps} steps"
     calls = "any number of tool calls" if limits.max_tool_calls is None else f"{limits.max_tool_calls} tool calls"
     seconds = "" if limits.max_seconds is None else f", {limits.max_seconds:g} active seconds"
-    return f"{steps}, {calls}{seconds}; {_loops(spec.loops)}."
+    return f"{steps}, {calls}{seconds}; {_loops(spec.loops)}.{_rates(spec)}"
+
+
+def _rates(spec: AgentSpec) -> str:
+    """Say how often each model and tool can be called, and what is done about a call too many."""
+    models = {one.model_name: one.rate for one in spec.by_model}
+    told = [_paced(f"the model {name}", rate, "the run ends") for name, rate in models.items() if rate]
+    tools = {tool.name: spec.tools[tool.name].rate for tool in spec.offered}
+    told += [_paced(name, rate, "the call is not run") for name, rate in tools.items() if rate]
+    return f" Over all runs of a ledger: {'; '.join(told)}." if told else ""
+
+
+def _paced(name: str, rate: Rate, refused: str) -> str:
+    then = "the run waits" if rate.when_exceeded == "wait" else refused
+    return f"{name} has a {rate}, then {then}"
 
 
 def _loops(loops: Loops) -> str:
@@ -108,11 +123,12 @@ def _visible(spec: AgentSpec) -> str:
 
 def _cost(spec: AgentSpec) -> str:
     tokens = "any number of tokens" if spec.limits.max_tokens is None else f"at most {spec.limits.max_tokens:,} tokens"
-    money = "no limit on money" if spec.limits.max_cost is None else f"at most ${spec.limits.max_cost}"
+    money = "no limit on money" if spec.limits.max_cost is None else f"at most ${spec.limits.max_cost:f}"
     unpriced = [one.model_name for one in spec.by_model if one.price is None]
     whose = "the model's price is" if not spec.fallbacks else f"the prices of {', '.join(unpriced)} are"
     priced = f"; {whose} not known, so costs are not counted" if unpriced else ""
-    return f"{tokens}, {money} a run{priced}.{_attempts(spec)}"
+    shared = "".join(map(_shared, spec.budgets))
+    return f"{tokens}, {money} a run{priced}.{_attempts(spec)}{_tool_prices(spec)}{shared}"
 
 
 def _attempts(spec: AgentSpec) -> str:
@@ -121,3 +137,23 @@ def _attempts(spec: AgentSpec) -> str:
         return ""
     names = ", then ".join(one.model_name for one in spec.by_model)
     return f" A step asks {names}, up to {spec.retry.tries} times each; failed attempts count."
+
+
+def _tool_prices(spec: AgentSpec) -> str:
+    """Say what calls of tools cost besides; the models' prices are told apart."""
+    prices = {tool.name: spec.tools[tool.name].price for tool in spec.offered}
+    told = [
+        f"{name} what it reports" if price == "reported" else f"{name} ${price:f} a call"
+        for name, price in prices.items()
+        if price is not None
+    ]
+    return f" Tools cost besides: {', '.join(told)}." if told else ""
+
+
+def _shared(budget: Budget) -> str:
+    """Say what a budget allows, and whom."""
+    money = [] if budget.max_cost is None else [f"${budget.max_cost:f}"]
+    amounts = [*money, *([] if budget.max_tokens is None else [f"{budget.max_tokens:,} tokens"])]
+    per = f" a {budget.per}" if budget.per else " in all"
+    whose = f"the runs of each {budget.by} share" if budget.by else "all runs share"
+    return f" Budget {budget.name!r}: {whose} at most {' and '.join(amounts)}{per}."

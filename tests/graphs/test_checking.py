@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from loopwright import Limits, Price, ProposedAnswer, allow, ask, check, create_agent, deny, tool
+from loopwright import Budget, Limits, Price, ProposedAnswer, Rate, allow, ask, check, create_agent, deny, tool
 from loopwright.testing import ScriptedModel
 from loopwright.tools import Tool
 
@@ -103,6 +103,41 @@ def test_what_an_answer_must_pass() -> None:
     told = str(check(create_agent(ScriptedModel([]), [good], verify=is_short, response_format=form, answer_retries=1)))
     assert "An answer must pass the form Refund, is_short; retries before the run ends 'unverified': 1." in told
     assert "must pass" not in str(check(create_agent(ScriptedModel([]), [good])))
+
+
+def test_what_is_shared_priced_and_paced() -> None:
+    """Budgets, prices of tools, and rates of each model and tool; where there are none, nothing is said."""
+
+    @tool(effect="read", price=Decimal("0.10"), rate=Rate(calls=2, per_seconds=3600, when_exceeded="refuse"))
+    def look(order_id: str) -> str:
+        """Look up an order."""
+        return order_id
+
+    @tool(effect="read", price="reported", rate=Rate(calls=5, per_seconds=1))
+    def find(order_id: str) -> str:
+        """Find an order."""
+        return order_id
+
+    price = Price(Decimal(1), Decimal(2))
+    tenants = Budget(name="support", by="tenant", max_cost=Decimal(1), max_tokens=5000, per="day")
+    everybody = Budget(name="trial", max_tokens=9000)
+    agent = create_agent(
+        [ScriptedModel([]), "demo"],
+        [look, find, good],
+        price={"scripted": price, "demo": price},
+        budgets=[tenants, everybody],
+        rate=Rate(calls=60, per_seconds=60, when_exceeded="refuse"),
+    )
+    told = str(check(agent))
+    assert "Budget 'support': the runs of each tenant share at most $1 and 5,000 tokens a day." in told
+    assert "Budget 'trial': all runs share at most 9,000 tokens in all." in told
+    assert "Tools cost besides: look $0.10 a call, find what it reports." in told
+    assert "look has a rate limit of 2 in 3600 s, then the call is not run" in told
+    assert "find has a rate limit of 5 in 1 s, then the run waits." in told
+    assert "the model scripted has a rate limit of 60 in 60 s, then the run ends; the model demo has a" in told
+    assert "A step asks scripted, then demo, up to" in told
+    plain = str(check(create_agent(ScriptedModel([]), [good])))
+    assert not [word for word in ("Budget", "Tools cost", "rate limit") if word in plain]
 
 
 def test_rules_that_never_count() -> None:
