@@ -60,6 +60,8 @@ class Context:
     purpose: Purpose
     record: CompactionRecord | None = None
     """The compaction that is new with it, if one is; to be stored together with the reply."""
+    without: CompactionRecord | None = None
+    """The one that holds in its place where no summary comes: all that has to go is left out, so the run goes on."""
     too_long: str = ""
     """Why no call can be made at all, in words."""
 
@@ -87,7 +89,8 @@ def with_summary(update: dict[str, Any], context: Context, state: AgentState, sp
     Either way it is a step, so that steps bound it. What is left out then is in the next summary.
     """
     run: RunRecord = update.get("run") or state["run"]
-    if run.get("stop") == StopReason.CANCELLED or context.record is None:
+    made, without = context.record, context.without
+    if run.get("stop") == StopReason.CANCELLED or made is None or without is None:
         return {**update, "run": {**run, "purpose": Purpose.DECIDE}}
     written = update.get("decision")
     said = taken_as_words(load_decision(written) if written else Malformed("empty"))  # no call in it may be screened
@@ -97,17 +100,17 @@ def with_summary(update: dict[str, Any], context: Context, state: AgentState, sp
         "run": {**state["run"], **failures, "purpose": Purpose.SUMMARISE},
         "usage": {**usage, "steps": state["usage"]["steps"] + 1},
         "decision": dump_decision(said),
-        "compactions": [_summed_up(context.record, said, spec)],
+        "compactions": [_summed_up(made, said, spec) or without],
     }
 
 
-def _summed_up(record: CompactionRecord, said: Decision, spec: AgentSpec) -> CompactionRecord:
-    """Return a compaction with the summary that the model wrote; as it is where it wrote none."""
+def _summed_up(record: CompactionRecord, said: Decision, spec: AgentSpec) -> CompactionRecord | None:
+    """Return a compaction with the summary that the model wrote; None where it wrote none."""
     if not isinstance(said, FinalAnswer) or spec.compaction is None:
-        return record
+        return None
     most = int(spec.compaction.summary(spec.window) / record["scale"])
     summary = cut_summary(said.text, most - _around_summary(record))
-    return {**record, "summary": summary, "covered": record["until"], "gap": "", "made": True} if summary else record
+    return {**record, "summary": summary, "covered": record["until"], "gap": "", "made": True} if summary else None
 
 
 def _around_summary(record: CompactionRecord) -> int:
@@ -151,13 +154,17 @@ class _Planner:
         return steps is None or steps - self.state["usage"]["steps"] >= STEPS_TO_SUMMARISE
 
     def _summing_up(self, record: CompactionRecord, frame: Frame) -> Context:
-        """Return the call that sums up; of more than fits into one call, the older part."""
+        """Return the call that sums up; of more than fits into one call, the older part.
+
+        Without a summary all is left out at once: the same part would be asked for again, step by step to the limit.
+        """
+        without = record
         begin = place_behind(self.messages, record["covered"])
         part = part_of(self.messages, begin, place_behind(self.messages, record["until"]), record, frame)
         until = self.messages[part.end - 1].id or ""
         if until != record["until"]:
             record = {**record, "until": until, "digest": digest_of(self.messages[: part.end]), "left_out": part.end}
-        return Context([HumanMessage(part.text, id="summarise")], Purpose.SUMMARISE, record)
+        return Context([HumanMessage(part.text, id="summarise")], Purpose.SUMMARISE, record, without)
 
     def _layout(self) -> Layout:
         base, record = self.places.left_out, self.record

@@ -145,6 +145,18 @@ def test_no_summary_comes(checkpoints: Checkpoints, notes: Any) -> None:
     assert 62 == len(result.messages)
 
 
+def test_a_summariser_that_never_brings_one_takes_no_step_twice() -> None:
+    """What had no summary outgrows one request for it; it is asked for once a growth all the same, and the run ends."""
+    model = reader(60, notes="")
+    with open_checkpoints("memory:") as checkpoints:
+        result = Desk(build(model, window=8_000), checkpoints).run(TASK)
+    assert StopReason.ANSWERED == result.stop_reason
+    check_requests(model, 8_000)
+    assert len(summaries(model)) <= 16
+    places = [made["left_out"] for made in result.compactions]
+    assert places == sorted(places)
+
+
 def test_the_next_summary_tells_of_what_had_none(checkpoints: Checkpoints) -> None:
     """The first summariser fails, the second is sent the turns of both."""
     failed: list[list[AnyMessage]] = []
