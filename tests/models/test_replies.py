@@ -48,6 +48,26 @@ TABLE: list[tuple[AIMessage, Any]] = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("reason", "decision"),
+    [
+        ("max_output_tokens", Malformed("truncated", "It is")),
+        (None, Malformed("truncated", "It is")),
+        ("content_filter", Refused("It is")),
+    ],
+)
+def test_what_the_responses_api_cut_runs_no_call(reason: str | None, decision: Any) -> None:
+    """OpenAI's other protocol has no finish reason: a reply that is not whole says so in `incomplete_details`."""
+    reply = message("It is", calls=[asked("c1")], finish="")
+    reply.response_metadata |= {"status": "incomplete", "incomplete_details": {"reason": reason}}
+    kept, found = read_reply(reply, "r/1")
+    assert decision == found
+    assert kept is not None
+    assert not kept.tool_calls
+    reply.response_metadata |= {"status": "completed", "incomplete_details": None}
+    assert isinstance(read_reply(reply, "r/1")[1], CallTools)
+
+
 @pytest.mark.parametrize(("reply", "decision"), TABLE)
 def test_table(reply: AIMessage, decision: Any) -> None:
     """And what is kept of it is a message that can be sent again, or nothing."""

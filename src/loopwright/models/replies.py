@@ -26,7 +26,7 @@ MALFORMED = "malformed"
 NAMELESS = "unknown"
 """Stands for the name of a call that has none."""
 
-_CUT = ("length", "max_tokens", "model_length", "model_context_window_exceeded")
+_CUT = ("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded")
 _FILTERED = ("content_filter", "content_filtered", "guardrail_intervened", "refusal", "safety")
 _FINISH = ("finish_reason", "stop_reason", "done_reason", "stopReason")
 _CALL_BLOCKS = ("tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "input_json_delta", "function_call")
@@ -108,6 +108,9 @@ def _without_blanks(message: AIMessage) -> Any:
 def _finish(message: AIMessage) -> str:
     """Return why the reply ended, in small letters; empty where the provider does not say."""
     metadata: dict[str, Any] = message.response_metadata
+    details: object = metadata.get("incomplete_details")  # OpenAI's Responses API says it there alone
+    if isinstance(details, Mapping):
+        return str(cast("Mapping[str, Any]", details).get("reason") or _CUT[0]).lower()
     return next((str(metadata[name]).lower() for name in _FINISH if metadata.get(name)), "")
 
 
