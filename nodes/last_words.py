@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
@@ -59,13 +60,17 @@ def shortened(
     messages: list[AnyMessage], room_for: Callable[[list[AnyMessage]], Room | StopReason]
 ) -> tuple[list[AnyMessage], Room | StopReason]:
     """Leave out the oldest messages, except system prompt and task, until the rest fits; returns it with its room."""
-    kept = [*messages]
-    first = 2 if isinstance(kept[0], SystemMessage) else 1
-    room = room_for(kept)
-    while isinstance(room, StopReason) and len(kept) > first + 1:
-        del kept[first]
-        room = room_for(kept)
-    return kept, room
+    first = 2 if isinstance(messages[0], SystemMessage) else 1
+
+    def without(gone: int) -> list[AnyMessage]:
+        return [*messages[:first], *messages[first + gone :]]
+
+    def fits(gone: int) -> int:
+        return 0 if isinstance(room_for(without(gone)), StopReason) else 1
+
+    most = max(0, len(messages) - first - 1)
+    kept = without(bisect_left(range(most), 1, key=fits))  # one by one, a long transcript would take minutes
+    return kept, room_for(kept)
 
 
 def taken_as_words(decision: Decision) -> Decision:

@@ -19,6 +19,7 @@ from .port import Port
 from .reflecting import question_of
 from .spec import AgentSpec
 from .summary import SUMMARISER
+from .view import begun_by_user
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def plan_attempt(
     purpose, usage = purpose_of(state), state["usage"]
     instructions = SUMMARISER if purpose == Purpose.SUMMARISE else spec.instructions_for(purpose)
     prompt = [SystemMessage(instructions)] if instructions else []
-    messages: list[AnyMessage] = [*prompt, *transcript]
+    messages: list[AnyMessage] = [*prompt, *begun_by_user(transcript)]
     own = left_of(spec.bounds(state["run"], state["thread"]), usage)
     left = least(own, *lefts)
     keep = LAST_WORDS if purpose == Purpose.SUMMARISE or (spec.wrap_up and purpose != Purpose.WRAP_UP) else 0

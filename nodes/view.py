@@ -19,6 +19,7 @@ SUMMARY_ID = "summary-"
 """Begins the id of the message that brings a summary; it is never stored."""
 _HEAD = "[What came before, in short. These are the assistant's own notes, not the user's words.]"
 _GO_ON = "[The latest turns follow. Go on with the task.]"
+_BEGIN = "[The conversation begins.]"
 _MARK = "<untrusted "
 
 
@@ -89,6 +90,14 @@ def view_of(messages: Sequence[AnyMessage], record: CompactionRecord, places: Pl
             head.append(HumanMessage(_GO_ON, id=f"{NUDGE}go-on"))
     tail = enumerate(messages[places.left_out :], places.left_out)
     return [*head, *(_sent(message, place, record["shares"], places) for place, message in tail)]
+
+
+def begun_by_user(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Return what is sent of a history that the assistant began, say with a greeting: Anthropic refuses it as it is."""
+    first = next((place for place, message in enumerate(messages) if not isinstance(message, SystemMessage)), None)
+    if first is None or not isinstance(messages[first], AIMessage):
+        return [*messages]
+    return [*messages[:first], HumanMessage(_BEGIN, id=f"{NUDGE}begin"), *messages[first:]]
 
 
 def _sent(message: AnyMessage, place: int, shares: Mapping[str, int], places: Places) -> AnyMessage:

@@ -107,3 +107,17 @@ def test_what_does_not_fit_is_left_out_from_the_old_end() -> None:
     kept, room = shortened(told, lambda kept: Room(Tokens(1, 1), 0, None) if len(kept) <= 5 else StopReason.MAX_TOKENS)
     assert isinstance(room, Room)
     assert ["s", "task", "3", "4"] == [message.text for message in kept[:-1]]
+
+
+def test_a_long_transcript_is_cut_in_few_looks() -> None:
+    """How much must go is searched for, not tried message by message: each look reads all that is left."""
+    told: list[AnyMessage] = [HumanMessage("task"), *[AIMessage(str(n)) for n in range(5_000)], HumanMessage("stop")]
+    looks: list[int] = []
+
+    def room_for(kept: list[AnyMessage]) -> Room | StopReason:
+        looks.append(len(kept))
+        return Room(Tokens(1, 1), 0, None) if len(kept) <= 7 else StopReason.MAX_TOKENS
+
+    kept, _ = shortened(told, room_for)
+    assert (7, "task", "4995", "stop") == (len(kept), kept[0].text, kept[1].text, kept[-1].text)
+    assert len(looks) <= 20
