@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from loopwright import open_model
 from loopwright.errors import ConfigurationError
-from loopwright.models import default_model, model_name
+from loopwright.models import default_model, hide_keys, model_name
 from loopwright.models.demo import DemoModel
 from loopwright.testing import ScriptedModel
 
@@ -91,3 +91,18 @@ def test_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOOPWRIGHT_MODEL", "openai:")
     with pytest.raises(ConfigurationError):
         default_model()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"default_headers": {"X-Key": "Bearer quite-secret-1"}},
+        {"model_kwargs": {"extra_headers": {"X-Key": "quite-secret-1"}}},
+        {"default_query": {"api-key": "quite-secret-1"}},
+        {"base_url": "http://ana:quite-secret-1@localhost:9/v1"},
+    ],
+)
+def test_what_is_secret_beside_the_key_stays_out_of_errors(options: dict[str, Any]) -> None:
+    """Gateways take theirs in a header, in the query or in the address."""
+    model = open_model("openai:m", api_key=SecretStr("another-secret"), **options)
+    assert "refused: ***" in hide_keys("refused: quite-secret-1", model)
