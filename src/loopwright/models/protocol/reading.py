@@ -1,7 +1,8 @@
 """What a text of the JSON protocol decides; a call is read, never guessed. Pure functions.
 
 The rules:
-* What stands in `<think>…</think>` is a thought, whatever it holds.
+* What stands in `<think>…</think>` is a thought, whatever it holds; so is all before a `</think>` that nothing began,
+  since many templates begin the thought themselves.
 * Around the decision there may be anything: fences, prose, other objects. A decision is an object whose `type` is
   `"tool"` or `"final"`, and that lies in no other object.
 * The same decision several times is one. Two that differ are none: nobody knows which is meant.
@@ -47,7 +48,7 @@ class Unreadable:
 
 ReadDecision = ToolUse | Answer | Unreadable
 
-_THOUGHT = re.compile(r"<think>(.*?)(?:</think>|\Z)", re.DOTALL)
+_THOUGHT = re.compile(r"(?:<think>|\A(?=(?:(?!<think>).)*</think>))(.*?)(?:</think>|\Z)", re.DOTALL)
 _BEGINS = re.compile(r'\{\s*(?:"|\}|\Z)')
 """How an object begins; a brace in prose does not go on like this."""
 _FENCE = re.compile(r"```\w*")
