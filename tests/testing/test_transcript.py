@@ -100,3 +100,16 @@ def test_unread_calls_fail() -> None:
     broken: Any = [{"name": "f", "args": "{", "id": "x", "error": None, "type": "invalid_tool_call"}]
     with pytest.raises(AssertionError, match="read back"):
         check_transcript([AIMessage("text", id="a", invalid_tool_calls=broken)])
+
+
+def test_messages_without_ids_do_not_repeat_one() -> None:
+    """What a caller wrote by hand has none."""
+    check_transcript([HumanMessage("Hello."), AIMessage("Hello, Ana."), HumanMessage("Bye.")])
+
+
+def test_a_greeting_first_is_what_anthropic_refuses() -> None:
+    """It may be kept; what is sent begins with the user."""
+    greeted = [SystemMessage("Be kind."), AIMessage("How can I help?"), HumanMessage("I am Ana.")]
+    check_transcript(greeted)
+    with pytest.raises(AssertionError, match="not the user's"):
+        check_transcript(greeted, provider="anthropic")

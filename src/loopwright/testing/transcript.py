@@ -18,21 +18,23 @@ _LONGEST_ID = 40
 def check_transcript(messages: Sequence[BaseMessage], /, *, provider: Provider | None = None) -> None:
     """Fail if a provider would refuse the transcript.
 
-    For all of them: system messages come first; the first other one is the user's; each call has its result right
-    behind the message that asked for it, exactly once and in order; the ids of messages differ, and those of calls,
-    over the whole transcript; names are legal; arguments are whole; no content is null, no reply is empty.
+    For all of them: system messages come first; each call has its result right behind the message that asked for it,
+    exactly once and in order; the ids of messages differ, where they have any, and those of calls, over the whole
+    transcript; names are legal; arguments are whole; no content is null, no reply is empty.
 
     Args:
         messages: What is sent, or what a run has left behind.
         provider: Whose rules hold besides. `"openai"`: ids of at most 40 characters, results that are text.
-            `"anthropic"`: ids of letters, digits, `_` and `-`, no empty or blank text block. None: everybody's.
+            `"anthropic"`: ids of letters, digits, `_` and `-`, no empty or blank text block, and the first message
+            behind the system's is the user's. None: everybody's, save for who begins: a greeting may be kept, and is
+            sent behind a word of the user's.
 
     Raises:
         AssertionError: Naming the first message that is wrong, by its place from 0.
     """
-    ids = [message.id for message in messages]
+    ids = [message.id for message in messages if message.id is not None]
     _require(len(ids) == len(set(ids)), f"message ids repeat: {ids}")
-    _check_beginning(messages)
+    _check_beginning(messages, provider)
     known: set[str | None] = set()
     place = 0
     while place < len(messages):
@@ -51,11 +53,13 @@ def check_transcript(messages: Sequence[BaseMessage], /, *, provider: Provider |
             place += len(answered)
 
 
-def _check_beginning(messages: Sequence[BaseMessage]) -> None:
+def _check_beginning(messages: Sequence[BaseMessage], provider: Provider | None) -> None:
     kinds = [message.type for message in messages]
     others = [place for place, kind in enumerate(kinds) if kind != "system"]
     late = [place for place, kind in enumerate(kinds) if kind == "system" and others and place > others[0]]
     _require(not late, f"system messages stand behind others: {late}")
+    is_users = provider != "anthropic" or not others or kinds[others[0]] == "human"
+    _require(is_users, "the first message behind the system's is not the user's")
 
 
 def _check_message(message: BaseMessage, where: str) -> None:
