@@ -7,6 +7,9 @@ from contextlib import aclosing, closing
 from typing import Any, cast
 
 from langchain_core.messages import AIMessageChunk, BaseMessage, message_chunk_to_message
+from langchain_core.messages.tool import tool_call_chunk
+
+from loopwright.models import strict_arguments
 
 
 class HungUp(Exception):
@@ -63,4 +66,24 @@ def _whole(message: BaseMessage | None) -> BaseMessage:
     """
     if message is None:
         raise ConnectionError("the stream of the model's reply was empty")
-    return message_chunk_to_message(message) if isinstance(message, AIMessageChunk) else message
+    return message_chunk_to_message(_with_whole_calls(message)) if isinstance(message, AIMessageChunk) else message
+
+
+def _with_whole_calls(message: AIMessageChunk) -> AIMessageChunk:
+    """Take calls whose arguments broke off for unreadable: LangChain completes `{"amount": 25` to a call for 25."""
+    chunks = [
+        tool_call_chunk(name=piece["name"], args=_strict(piece["args"]), id=piece["id"], index=piece["index"])
+        for piece in message.tool_call_chunks
+    ]
+    if [piece["args"] for piece in chunks] == [piece["args"] for piece in message.tool_call_chunks]:
+        return message
+    fields = {name: value for name, value in message if name not in _CALLS}
+    return AIMessageChunk(**fields, tool_call_chunks=chunks)
+
+
+_CALLS = ("type", "tool_calls", "invalid_tool_calls", "tool_call_chunks")
+
+
+def _strict(args: str | None) -> str | None:
+    """Return arguments as they are where they are none, or where our own clients have looked at them."""
+    return args if not args or args.startswith("`") else strict_arguments(args)

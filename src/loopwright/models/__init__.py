@@ -10,6 +10,7 @@ from .keys import hide_keys
 from .opening import default_model, model_name, open_model
 from .prices import Price, Pricer, known_price, to_nano
 from .replies import ids_of, read_reply
+from .strict import strict_arguments
 from .usage import count_text, estimate_input, estimate_tools, reported_input, size_of, tokens_of
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "reported_input",
     "size_of",
     "spoken_to",
+    "strict_arguments",
     "to_nano",
     "tokens_of",
     "usage_of_error",
