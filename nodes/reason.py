@@ -211,10 +211,11 @@ def _seconds_left(attempt: _Try) -> float | None:
 
 
 def _voice(attempt: _Try) -> Voice | None:
-    """Return what hears the reply piece by piece, where somebody wants to."""
+    """Return what hears the reply piece by piece: where somebody wants to, or where the client streams on its own."""
     is_for_user = purpose_of(attempt.state) in (Purpose.DECIDE, Purpose.WRAP_UP)
     if not (is_for_user and attempt.port.has_listener):
-        return None
+        # Joined by LangChain, a call whose arguments broke off would be completed.
+        return Voice(lambda _: None) if getattr(attempt.port.spec.model, "streaming", False) is True else None
     place = {"type": MODEL_TEXT, "step": attempt.step, "attempt": attempt.number}
     return Voice(lambda text: attempt.port.tell({**place, "text": text}))
 

@@ -7,10 +7,16 @@ from collections.abc import Iterator
 import pytest
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.tool import tool_call_chunk
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
+from tests.world.doors import DOORS, Desk, DoorName
+from tests.world.till import Till
 
+from loopwright import Checkpoints, create_agent
 from loopwright.models import read_reply
 from loopwright.nodes.voice import Voice
 from loopwright.state import CallTools
+from loopwright.testing import OpenAIServer, Reply, check_transcript
 
 
 def pieces(args: str) -> Iterator[AIMessageChunk]:
@@ -35,3 +41,14 @@ def test_a_call_whose_arguments_broke_off_is_not_completed(args: str) -> None:
     assert ({"amount": 25} if args and is_whole else {}) == call.args
     assert message is not None
     assert ("I pay.", ["I pay."], "tool_calls") == (message.text, said, message.response_metadata["finish_reason"])
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_client_that_streams_on_its_own_completes_no_call(checkpoints: Checkpoints, door: DoorName) -> None:
+    """A model object with `streaming=True`: the broken call is answered with an error, and never runs."""
+    with OpenAIServer([Reply(calls=[("look", '{"order_id": "A1')]), "I could not look."]) as server:
+        model = ChatOpenAI(model="m", base_url=server.base_url, api_key=SecretStr("k"), max_retries=0, streaming=True)
+        till = Till()
+        result = Desk(create_agent(model, [till.look()]), checkpoints, door).run()
+    assert ([], "I could not look.") == (till.looked, result.answer)
+    check_transcript(result.messages)
