@@ -44,7 +44,8 @@ def test_every_backend_is_killed_during_a_call(postgres: Database, tmp_path: Pat
     cut: list[int] = []
 
     def cut_all() -> None:
-        cut.append(postgres.terminate_backends())
+        if not cut:  # once: what is asked just as the server hangs up may end with our error, in the next run too
+            cut.append(postgres.terminate_backends())
 
     @tool(effect="read")
     def look() -> str:
