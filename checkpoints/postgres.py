@@ -27,9 +27,7 @@ T = TypeVar("T")
 
 POOL_SECONDS = 30.0
 """How long a caller waits for a free connection."""
-LOCK = 0x6C6F6F70
-"""Of the advisory lock that `serial` takes; the letters `loop`."""
-_TAKE_LOCK: LiteralString = "select pg_advisory_xact_lock(1819242352)"
+_TAKE_LOCK: LiteralString = "select pg_advisory_xact_lock(1819242352)"  # 0x6C6F6F70: the letters `loop`
 IDLE_SECONDS = 10.0
 """A connection that lay idle for longer is asked whether it still works, before it is lent out."""
 
