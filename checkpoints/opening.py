@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from typing_extensions import TypedDict, Unpack
 
 from loopwright.errors import ConfigurationError
-from loopwright.state import is_span
+from loopwright.state import is_span, refuse_unknown
 
 from .database import Database
 from .ledger import LEASE_SECONDS, Clock, Ledger
@@ -130,10 +130,7 @@ Build = Callable[[Seal], Store]
 
 
 def _check_options(url: object, given: Mapping[str, object], lease_seconds: object, pool_size: object) -> None:
-    if unknown := given.keys() - OpeningOptions.__annotations__.keys():
-        known = ", ".join(OpeningOptions.__annotations__)
-        text = f"checkpoints have no option {', '.join(sorted(unknown))}; there are {known}"
-        raise ConfigurationError(text, options=sorted(unknown))
+    refuse_unknown("open_checkpoints", given, OpeningOptions.__annotations__)
     if not isinstance(url, str):
         text = f"checkpoints are opened by URL, not by a {type(url).__name__}; the forms are {FORMS}"
         raise ConfigurationError(text, option="url")

@@ -29,6 +29,7 @@ from .decisions import (
     load_decision,
 )
 from .limits import Limits
+from .options import refuse_unknown
 from .people import DECISIONS, Person, Requirement, name_key, person_of, require_nothing
 from .plain import canonical, digest, excerpt, storable, storable_data, to_plain
 from .rates import Rate
@@ -156,6 +157,7 @@ __all__ = [
     "no_usage",
     "not_happened",
     "person_of",
+    "refuse_unknown",
     "reject",
     "remove_run",
     "remove_tool_call",

@@ -57,9 +57,9 @@ FORBID: Any = deny
 MISSPELT: dict[str, tuple[Any, str]] = {
     "an option": (
         lambda: WRITE("pay", expire_in=60),
-        r"ask\('pay'\) has no option 'expire_in'; did you mean expires",
+        r"ask\('pay'\) has no option expire_in; did you mean expires",
     ),
-    "an option of another rule": (lambda: FORBID("pay", role="lead"), r"deny\('pay'\) has no option 'role'"),
+    "an option of another rule": (lambda: FORBID("pay", role="lead"), r"deny\('pay'\) has no option role"),
     "no decisions": (lambda: WRITE("pay", decisions=[]), r"ask\('pay'\): decisions is \[\]"),
     "a decision": (lambda: WRITE("pay", decisions=["aprove"]), r"ask\('pay'\): decisions holds 'aprove'"),
     "one decision alone": (lambda: WRITE("pay", decisions="approve"), "list some of"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import pydoc
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,8 +15,10 @@ from tests.world.plans import planned
 from tests.world.sqlite import connection_of
 from tests.world.till import Till
 
-from loopwright import Agent, Checkpoints, Event, Runs, RunStatus, SyncRuns, approve, create_agent
+from loopwright import Agent, Checkpoints, Event, Runs, RunStatus, SyncRuns, approve, create_agent, open_checkpoints
+from loopwright.checkpoints import OpeningOptions
 from loopwright.errors import ConfigurationError, RunNotFound
+from loopwright.runs import DrivingOptions, ExtendOptions, RunOptions
 from loopwright.testing import ManualClock, ScriptedModel, call
 
 PAY = call("pay", order_id="A1", amount=5)
@@ -56,6 +60,53 @@ def test_an_empty_message(checkpoints: Checkpoints, message: Any) -> None:
     with pytest.raises(ConfigurationError, match="message is empty"):
         Desk(build("Done."), checkpoints).run(message)
     assert checkpoints.ledger.runs.list() == []
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    ("method", "options", "said"),
+    [
+        ("run", {"thread_id": "t", "run_idd": "r"}, "a run has no option run_idd; did you mean run_id"),
+        ("start", {"thread_id": "t", "by": "ana"}, "a run has no option by; there are run_id, requester"),
+        ("extend", {"by": "ana", "step": 1}, "an extension has no option step; did you mean steps"),
+    ],
+)
+def test_an_option_that_is_none(
+    checkpoints: Checkpoints, door: DoorName, method: str, options: dict[str, Any], said: str
+) -> None:
+    """It is refused with the one that was meant, and nothing is noted."""
+    desk = Desk(build("Done."), checkpoints, door)
+    with pytest.raises(ConfigurationError, match=said):
+        desk.call(method, "Hello.", **options)
+    assert checkpoints.ledger.runs.list() == []
+
+
+def test_what_runs_themselves_have_no_option_for(checkpoints: Checkpoints) -> None:
+    """A misspelt hook would never be called, and a stream refuses as the others do."""
+    agent = build("Done.")
+    hook: dict[str, Any] = {"on_remind": print}
+    misspelt: dict[str, Any] = {"requesters": "ana"}
+    for kind in (Runs, SyncRuns):
+        with pytest.raises(ConfigurationError, match="Runs has no option on_remind; did you mean on_reminder"):
+            kind(agent, checkpoints, **hook)
+    with pytest.raises(ConfigurationError, match="did you mean requester"):
+        next(SyncRuns(agent, checkpoints).stream("Hello.", thread_id="t", **misspelt))
+
+
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        (Runs.__init__, DrivingOptions),
+        (Runs.start, RunOptions),
+        (Runs.extend, ExtendOptions),
+        (open_checkpoints, OpeningOptions),
+    ],
+)
+def test_help_names_every_option(function: Callable[..., Any], options: type) -> None:
+    """Their documentation stands once, at the type; whoever asks for help reads what there is."""
+    told = pydoc.render_doc(function)
+    assert options.__name__ in told
+    assert [] == [name for name in options.__annotations__ if f"`{name}`" not in told]
 
 
 @pytest.mark.parametrize("method", ["get", "wait"])

@@ -120,7 +120,11 @@ def use(agent: Agent) -> None:
         assert_type(runs.start("Hi.", thread_id="t", run_id="r", requester="customer-7"), Run)
         found: Sequence[Run] = runs.list(status=RunStatus.WAITING)
         recovered: Sequence[RunResult] = [*runs.recover(), *runs.expire()]
-        events: Iterator[Event] = runs.stream("Hi.", thread_id="t")
+        events: Iterator[Event] = runs.stream("Hi.", thread_id="t", tokens=True, labels={"tenant": "acme"})
+        assert_type(runs.extend("r", by="ana", steps=2, cost=Decimal(1), key="k"), Receipt)
+        runs.start("Hi.", thread_id="t", run_idd="r")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+        runs.run("Hi.", thread_id="t", labels="acme")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        runs.extend("r", by="ana", step=2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
         print(found, recovered, events)  # noqa: T201 -- so that they are used
 
 

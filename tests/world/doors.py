@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from loopwright import Agent, Checkpoints, Person, Receipt, RunResult, Runs, SyncRuns
+from loopwright.runs import ExtendOptions, RunOptions
 from loopwright.state import Happened, NotHappened, PersonDecision
 
 DoorName = Literal["sync", "async"]
@@ -22,7 +23,8 @@ class Desk:
         self._checkpoints = checkpoints
         self._door = door
 
-    def _call(self, name: str, *args: Any, **options: Any) -> Any:
+    def call(self, name: str, *args: Any, **options: Any) -> Any:
+        """Call a method of either, whatever it is given."""
         if self._door == "sync":
             return getattr(SyncRuns(self._agent, self._checkpoints), name)(*args, **options)
 
@@ -32,30 +34,21 @@ class Desk:
 
         return asyncio.run(main())
 
-    def run(
-        self,
-        message: str = "Do it.",
-        *,
-        thread_id: object = "t",
-        run_id: str = "",
-        requester: str = "",
-        labels: Mapping[str, str] | None = None,
-    ) -> RunResult:
+    def run(self, message: str = "Do it.", *, thread_id: object = "t", **options: Unpack[RunOptions]) -> RunResult:
         """Start a run, and wait until it rests."""
-        options = {"thread_id": thread_id, "run_id": run_id, "requester": requester, "labels": labels}
-        result: RunResult = self._call("run", message, **options)
+        result: RunResult = self.call("run", message, thread_id=thread_id, **options)
         return result
 
     def wait(self, run_id: str) -> RunResult:
         """Wait until a run rests."""
-        result: RunResult = self._call("wait", run_id)
+        result: RunResult = self.call("wait", run_id)
         return result
 
     def decide(
         self, approval_id: str, decision: PersonDecision | Mapping[str, Any], by: str | Person = "ana"
     ) -> Receipt:
         """Decide about a call."""
-        receipt: Receipt = self._call("decide", approval_id, decision, by=by)
+        receipt: Receipt = self.call("decide", approval_id, decision, by=by)
         return receipt
 
     def answer(
@@ -68,19 +61,19 @@ class Desk:
 
     def resolve(self, effect_id: str, outcome: Happened | NotHappened, by: str = "ana") -> Receipt:
         """Say what became of an effect."""
-        receipt: Receipt = self._call("resolve", effect_id, outcome, by=by)
+        receipt: Receipt = self.call("resolve", effect_id, outcome, by=by)
         return receipt
 
     def cancel(self, run_id: str, by: str = "ana") -> Receipt:
         """End a run."""
-        receipt: Receipt = self._call("cancel", run_id, by=by)
+        receipt: Receipt = self.call("cancel", run_id, by=by)
         return receipt
 
-    def extend(self, run_id: str, *, by: str = "ana", **more: Any) -> Receipt:
+    def extend(self, run_id: str, *, by: str = "ana", **more: Unpack[ExtendOptions]) -> Receipt:
         """Let a run that stopped at a limit go on with more."""
-        receipt: Receipt = self._call("extend", run_id, by=by, **more)
+        receipt: Receipt = self.call("extend", run_id, by=by, **more)
         return receipt
 
     def recover(self) -> list[RunResult]:
         """Carry on what is left."""
-        return [*self._call("recover")]
+        return [*self.call("recover")]

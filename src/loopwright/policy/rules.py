@@ -20,6 +20,7 @@ from loopwright.state import (
     TrailEntry,
     Verdict,
     is_span,
+    refuse_unknown,
     require_nothing,
 )
 
@@ -285,14 +286,8 @@ def _given(label: str, when: Predicate | None) -> Predicate | None:
 
 
 def _refuse_unknown(name: str, target: object, unknown: Mapping[str, object], builder: Callable[..., Rule]) -> None:
-    if not unknown:
-        return
     options = [o for o, part in inspect.signature(builder).parameters.items() if part.kind is part.KEYWORD_ONLY]
-    wrong = next(iter(unknown))
-    close = get_close_matches(wrong, options, 1)
-    hint = f"did you mean {close[0]}?" if close else f"it takes {', '.join(options)}"
-    text = f"{name}({target!r}) has no option {wrong!r}; {hint}"
-    raise ConfigurationError(text, target=target, option=wrong)
+    refuse_unknown(f"{name}({target!r})", unknown, options, target=target)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from langgraph.types import Command, StateSnapshot
 from loopwright.checkpoints import (
     ALL,
     PLAIN_INVOKE,
-    Approval,
     Checkpoints,
     RunRow,
     check_thread_id,
@@ -37,17 +36,17 @@ from loopwright.state import (
     current_run,
     digest,
     excerpt,
+    refuse_unknown,
     storable,
 )
 
-from .contexts import Contexts, RestoreContext
+from .contexts import Contexts
 from .doors import Door
+from .options import DrivingOptions, RunOptions
 from .results import Event, EventKind, RunResult, events_of, result_of
 
 logger = logging.getLogger(__name__)
 
-Labels = Mapping[str, str] | None
-"""Of a run; None for none."""
 POLL_SECONDS: Final = 0.05
 """How often a waiting caller looks whether the worker that drives a run is done with it."""
 TASK_CHARACTERS: Final = 200
@@ -62,46 +61,32 @@ class Driver:
     finds nothing to do.
     """
 
-    def __init__(
-        self,
-        agent: Agent,
-        checkpoints: Checkpoints,
-        door: Door,
-        reference: str,
-        *,
-        on_reminder: Callable[[Approval], object] | None = None,
-        restore_context: RestoreContext | None = None,
-    ) -> None:
+    def __init__(self, agent: Agent, checkpoints: Checkpoints, door: Door, options: DrivingOptions) -> None:
         """Build the graph from the agent's specification, over these checkpoints.
 
         Raises:
-            ConfigurationError: If the reference is no text, or one that no store can keep.
+            ConfigurationError: If an option is unknown, or the reference is no text, or one that no store can keep.
         """
+        refuse_unknown("Runs", options, DrivingOptions.__annotations__)
+        reference = options.get("reference", "")
         _check_name("reference", reference)
         self.agent = compile_agent(agent.spec, checkpoints)
         self.ledger = checkpoints.ledger
         self.door = door
         self.reference = reference or _default_reference(agent)
-        self.on_reminder = on_reminder
-        self._contexts = Contexts(agent.spec.context, door, restore_context)
+        self.on_reminder = options.get("on_reminder")
+        self._contexts = Contexts(agent.spec.context, door, options.get("restore_context"))
 
-    async def start(
-        self,
-        message: str,
-        thread_id: object,
-        run_id: str,
-        requester: str,
-        *,
-        labels: Labels = None,
-        context: object = None,
-    ) -> RunRow:
+    async def start(self, message: str, thread_id: object, options: RunOptions) -> RunRow:
         """Note a run in the ledger; with an id that was used before, return the run that is there."""
+        refuse_unknown("a run", options, RunOptions.__annotations__)
+        run_id, requester = options.get("run_id", ""), options.get("requester", "")
         message = _checked_message(message)
-        context = self._contexts.taken(context)
+        context = self._contexts.taken(options.get("context"))
         self._check_requester(requester)
         thread = check_thread_id(thread_id)
         _check_name("run_id", run_id)
-        checked = checked_labels(labels)
+        checked = checked_labels(options.get("labels"))
         for budget in self.agent.spec.budgets:
             check_label(budget, checked)
         new_id = run_id or uuid.uuid4().hex

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from loopwright.checkpoints import RunRow, extensions_of
 from loopwright.errors import ConfigurationError, RunError
-from loopwright.state import NANO, RunStatus, StopReason, current_run, is_amount, is_span, person_of, storable
+from loopwright.state import (
+    NANO,
+    RunStatus,
+    StopReason,
+    current_run,
+    is_amount,
+    is_span,
+    person_of,
+    refuse_unknown,
+    storable,
+)
 
 from .driver import Driver
+from .options import ExtendOptions
 from .results import Receipt
 
 EXTEND = "extend"
@@ -27,52 +37,15 @@ _NEEDED = {
 """What a run needs more of, by what it stopped at."""
 
 
-@dataclass(frozen=True, slots=True)
-class More:
-    """What is added to a run's limits."""
-
-    steps: int = 0
-    tool_calls: int = 0
-    tokens: int = 0
-    cost: Decimal = Decimal(0)
-    seconds: float = 0.0
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as it is stored: what is not nothing, in the units that the state counts in.
-
-        Raises:
-            ConfigurationError: If a part has the wrong form, or nothing is added.
-        """
-        for name in ("steps", "tool_calls", "tokens"):
-            given: object = getattr(self, name)
-            if not isinstance(given, int) or isinstance(given, bool) or given < 0:
-                raise ConfigurationError(f"{name} is {given!r}; give a whole number from 0 on", option=name)
-        if not is_amount(self.cost):
-            raise ConfigurationError(f"cost is {self.cost!r}; give a Decimal from 0 on, in US dollars", option="cost")
-        seconds: object = self.seconds
-        if seconds not in (0, 0.0) and not is_span(seconds):
-            raise ConfigurationError(f"seconds is {seconds!r}; give a number from 0 on", option="seconds")
-        added = {
-            "steps": self.steps,
-            "tool_calls": self.tool_calls,
-            "tokens": self.tokens,
-            "cost_nano": int(self.cost * NANO),
-            "seconds": self.seconds,
-        }
-        kept = {name: amount for name, amount in added.items() if amount}
-        if not kept:
-            raise ConfigurationError("nothing is added; say how much more, such as steps=10")
-        return kept
-
-
-async def extend(driver: Driver, run_id: str, more: More, key: str, by: object) -> Receipt:
+async def extend(driver: Driver, run_id: str, more: ExtendOptions, by: object) -> Receipt:
     """Add to the limits of a run that has stopped at one; committed before this returns."""
-    name = person_of(by).name
+    refuse_unknown("an extension", more, ExtendOptions.__annotations__)
+    name, key = person_of(by).name, more.get("key", "")
     if key != storable(key):
         raise ConfigurationError("key cannot be stored; give a plain text", option="key")
-    plain = more.plain()
+    plain = _plain(more)
     row = await driver.own_row(run_id)
-    known = _known(row, key)
+    known = _found(row, key)
     if known is not None:
         return _receipt(run_id, known, accepted=False)
     await _check(driver, row, plain)
@@ -85,7 +58,30 @@ async def extend(driver: Driver, run_id: str, more: More, key: str, by: object) 
     return _receipt(run_id, extensions_of(now)[-1], accepted=False)
 
 
-def _known(row: RunRow, key: str) -> Mapping[str, Any] | None:
+def _plain(more: ExtendOptions) -> dict[str, Any]:
+    """Return the amounts as they are stored: those that are not nothing, in the units that the state counts in.
+
+    Raises:
+        ConfigurationError: If one has the wrong form, or nothing is added.
+    """
+    counts: dict[str, object] = {name: more.get(name, 0) for name in ("steps", "tool_calls", "tokens")}
+    for name, given in counts.items():
+        if not isinstance(given, int) or isinstance(given, bool) or given < 0:
+            raise ConfigurationError(f"{name} is {given!r}; give a whole number from 0 on", option=name)
+    cost = more.get("cost", Decimal(0))
+    if not is_amount(cost):
+        raise ConfigurationError(f"cost is {cost!r}; give a Decimal from 0 on, in US dollars", option="cost")
+    seconds: object = more.get("seconds", 0)
+    if seconds not in (0, 0.0) and not is_span(seconds):
+        raise ConfigurationError(f"seconds is {seconds!r}; give a number from 0 on", option="seconds")
+    added = {**counts, "cost_nano": int(cost * NANO), "seconds": seconds}
+    kept = {name: amount for name, amount in added.items() if amount}
+    if not kept:
+        raise ConfigurationError("nothing is added; say how much more, such as steps=10")
+    return kept
+
+
+def _found(row: RunRow, key: str) -> Mapping[str, Any] | None:
     """Return the extension that a second click finds: the one under its key, or the one that the run goes on with."""
     extensions = extensions_of(row)
     for one in extensions:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from decimal import Decimal
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from loopwright.checkpoints import Approval, Checkpoints
 from loopwright.graphs import Agent
 from loopwright.state import Happened, NotHappened, Person, PersonDecision, RunStatus
 
-from .contexts import RestoreContext
 from .deciding import cancel, decide, resolve
 from .doors import AsyncDoor
-from .driver import Driver, Labels
-from .extending import More, extend
+from .driver import Driver
+from .extending import extend
+from .options import DrivingOptions, ExtendOptions, RunOptions
 from .results import Event, Receipt, Run, RunResult, run_of
 
 logger = logging.getLogger(__name__)
@@ -36,27 +35,19 @@ class Runs:
         self,
         agent: Agent,
         checkpoints: Checkpoints,
-        *,
-        reference: str = "",
-        on_reminder: Callable[[Approval], object] | None = None,
-        restore_context: RestoreContext | None = None,
+        **options: Unpack[DrivingOptions],
     ) -> None:
         """Drive an agent over checkpoints.
 
         Args:
             agent: Made by `create_agent`; its graph is built anew with this saver and ledger.
             checkpoints: Opened; `Runs` does not close it.
-            reference: Where another process finds the agent (`package.module:name`); kept with each run, so that the
-                command line can resume it.
-            on_reminder: Called by `expire` and `recover` with each question that a rule's `remind_after` is due of:
-                once, however many workers there are; again if it raised. May be async; a plain one runs in a thread.
-            restore_context: Called as `restore_context(stored, run)` before a run is carried on whose caller gave a
-                context: `stored` are its fields without the secret ones. Returns the others, or a whole context. May
-                be async; a plain one runs in a thread.
+            **options: See `DrivingOptions`: `reference`, `on_reminder` and `restore_context`.
+
+        Raises:
+            ConfigurationError: If an option is unknown, or a reference cannot be kept.
         """
-        self._driver = Driver(
-            agent, checkpoints, AsyncDoor(), reference, on_reminder=on_reminder, restore_context=restore_context
-        )
+        self._driver = Driver(agent, checkpoints, AsyncDoor(), options)
         self._tasks: dict[str, asyncio.Task[RunResult]] = {}
 
     async def start(
@@ -64,28 +55,20 @@ class Runs:
         message: str,
         *,
         thread_id: object,
-        run_id: str = "",
-        requester: str = "",
-        labels: Labels = None,
-        context: object = None,
+        **options: Unpack[RunOptions],
     ) -> Run:
         """Start a run and drive it in the background; it stands in the ledger before this returns.
 
         Args:
             message: The task, in the user's words.
             thread_id: The conversation that it belongs to.
-            run_id: Your own id for the run, such as a request's idempotency key: started twice, it is one run.
-            requester: For whom it runs: a rule's `not_requester` keeps them from deciding about it.
-            labels: Who it is for, such as `{"tenant": "acme"}`: budgets are kept apart by them, and rules see them in
-                `proposed.run["labels"]`. Kept with the run, whoever carries it on.
-            context: What tools get as `ToolRuntime.context`: an object of the agent's `context_schema`, or its fields.
-                Its secret fields are never stored; see `restore_context`.
+            **options: See `RunOptions`: `run_id`, `requester`, `labels` and `context`.
 
         Raises:
             ConfigurationError: If the message is empty, the thread id or a label cannot be used, the context does not
-                fit, a rule needs a requester, or a budget a label.
+                fit, a rule needs a requester, a budget a label, or an option is unknown.
         """
-        row = await self._driver.start(message, thread_id, run_id, requester, labels=labels, context=context)
+        row = await self._driver.start(message, thread_id, options)
         self._spawn(row.id)
         return run_of(row)
 
@@ -94,15 +77,10 @@ class Runs:
         message: str,
         *,
         thread_id: object,
-        run_id: str = "",
-        requester: str = "",
-        labels: Labels = None,
-        context: object = None,
+        **options: Unpack[RunOptions],
     ) -> RunResult:
-        """Start a run, and wait until it pauses or ends."""
-        started = await self.start(
-            message, thread_id=thread_id, run_id=run_id, requester=requester, labels=labels, context=context
-        )
+        """Start a run as `start` does, and wait until it pauses or ends."""
+        started = await self.start(message, thread_id=thread_id, **options)
         return await self.wait(started.id)
 
     async def wait(self, run_id: str) -> RunResult:
@@ -118,18 +96,15 @@ class Runs:
         message: str,
         *,
         thread_id: object,
-        run_id: str = "",
-        requester: str = "",
-        labels: Labels = None,
-        context: object = None,
         tokens: bool = False,
+        **options: Unpack[RunOptions],
     ) -> AsyncGenerator[Event]:
-        """Start a run, drive it here, and yield what happens; the last event holds the result.
+        """Start a run as `start` does, drive it here, and yield what happens; the last event holds the result.
 
         With `tokens` the model's reply is streamed, and its text comes in pieces, as `TEXT`. Pieces of an attempt that
         failed are followed by `FAILED_ATTEMPT`, and then count for nothing.
         """
-        row = await self._driver.start(message, thread_id, run_id, requester, labels=labels, context=context)
+        row = await self._driver.start(message, thread_id, options)
         async with aclosing(self.follow(row.id, tokens=tokens)) as events:
             async for event in events:
                 yield event
@@ -209,12 +184,7 @@ class Runs:
         run_id: str,
         *,
         by: str,
-        steps: int = 0,
-        tool_calls: int = 0,
-        tokens: int = 0,
-        cost: Decimal = Decimal(0),
-        seconds: float = 0.0,
-        key: str = "",
+        **more: Unpack[ExtendOptions],
     ) -> Receipt:
         """Let a run that stopped at a limit go on with more; stored before this returns, and never reset.
 
@@ -224,20 +194,14 @@ class Runs:
         Args:
             run_id: Of a run that is `stopped` at `max_steps`, `max_tool_calls`, `max_tokens`, `max_cost` or `deadline`.
             by: Who says so; kept in the log.
-            steps: Model calls more.
-            tool_calls: Tool calls more.
-            tokens: Tokens more.
-            cost: US dollars more.
-            seconds: Active seconds more.
-            key: Names this extension: under the same key it is added once for ever, also after the run has stopped
-                again.
+            **more: See `ExtendOptions`: `steps`, `tool_calls`, `tokens`, `cost` and `seconds`, and `key`.
 
         Raises:
             RunNotFound: If there is no such run.
             RunError: If it did not stop at a limit, its thread has gone on, or it would stop at once again.
-            ConfigurationError: If an amount has the wrong form, or nothing is added.
+            ConfigurationError: If an amount has the wrong form, nothing is added, or an option is unknown.
         """
-        receipt = await extend(self._driver, run_id, More(steps, tool_calls, tokens, cost, seconds), key, by)
+        receipt = await extend(self._driver, run_id, more, by)
         self._spawn(run_id)
         return receipt
 

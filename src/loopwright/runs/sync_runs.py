@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from decimal import Decimal
-from typing import Any
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from typing import Any, Unpack
 
 from loopwright.checkpoints import Approval, Checkpoints
 from loopwright.graphs import Agent
 from loopwright.nodes import run_through
 from loopwright.state import Happened, NotHappened, Person, PersonDecision, RunStatus
 
-from .contexts import RestoreContext
 from .deciding import cancel, decide, resolve
 from .doors import BlockingDoor
-from .driver import Driver, Labels
-from .extending import More, extend
+from .driver import Driver
+from .extending import extend
+from .options import DrivingOptions, ExtendOptions, RunOptions
 from .results import Event, Receipt, Run, RunResult, run_of
 
 
@@ -30,47 +29,30 @@ class SyncRuns:
         self,
         agent: Agent,
         checkpoints: Checkpoints,
-        *,
-        reference: str = "",
-        on_reminder: Callable[[Approval], object] | None = None,
-        restore_context: RestoreContext | None = None,
+        **options: Unpack[DrivingOptions],
     ) -> None:
-        """Drive an agent over checkpoints; see `Runs`. The hook runs in the caller's thread, too."""
-        self._driver = Driver(
-            agent, checkpoints, BlockingDoor(), reference, on_reminder=on_reminder, restore_context=restore_context
-        )
+        """Drive an agent over checkpoints; see `Runs`. The hooks run in the caller's thread, too."""
+        self._driver = Driver(agent, checkpoints, BlockingDoor(), options)
 
     def start(
         self,
         message: str,
         *,
         thread_id: object,
-        run_id: str = "",
-        requester: str = "",
-        labels: Labels = None,
-        context: object = None,
+        **options: Unpack[RunOptions],
     ) -> Run:
         """Note a run in the ledger; `wait` drives it. See `Runs.start`."""
-        return run_of(
-            run_through(self._driver.start(message, thread_id, run_id, requester, labels=labels, context=context))
-        )
+        return run_of(run_through(self._driver.start(message, thread_id, options)))
 
     def run(
         self,
         message: str,
         *,
         thread_id: object,
-        run_id: str = "",
-        requester: str = "",
-        labels: Labels = None,
-        context: object = None,
+        **options: Unpack[RunOptions],
     ) -> RunResult:
-        """Start a run, and drive it until it pauses or ends."""
-        return self.wait(
-            self.start(
-                message, thread_id=thread_id, run_id=run_id, requester=requester, labels=labels, context=context
-            ).id
-        )
+        """Start a run, and drive it until it pauses or ends. See `Runs.start`."""
+        return self.wait(self.start(message, thread_id=thread_id, **options).id)
 
     def wait(self, run_id: str) -> RunResult:
         """Drive a run that nobody drives until it pauses or ends; else wait for who does. See `Runs.wait`."""
@@ -81,16 +63,11 @@ class SyncRuns:
         message: str,
         *,
         thread_id: object,
-        run_id: str = "",
-        requester: str = "",
-        labels: Labels = None,
-        context: object = None,
         tokens: bool = False,
+        **options: Unpack[RunOptions],
     ) -> Iterator[Event]:
         """Start a run, drive it, and yield what happens; the last event holds the result. See `Runs.stream`."""
-        started = self.start(
-            message, thread_id=thread_id, run_id=run_id, requester=requester, labels=labels, context=context
-        )
+        started = self.start(message, thread_id=thread_id, **options)
         yield from self.follow(started.id, tokens=tokens)
 
     def follow(self, run_id: str, *, tokens: bool = False) -> Iterator[Event]:
@@ -127,16 +104,10 @@ class SyncRuns:
         run_id: str,
         *,
         by: str,
-        steps: int = 0,
-        tool_calls: int = 0,
-        tokens: int = 0,
-        cost: Decimal = Decimal(0),
-        seconds: float = 0.0,
-        key: str = "",
+        **more: Unpack[ExtendOptions],
     ) -> Receipt:
         """Let a run that stopped at a limit go on with more. `wait` drives on. See `Runs.extend`."""
-        more = More(steps, tool_calls, tokens, cost, seconds)
-        return run_through(extend(self._driver, run_id, more, key, by))
+        return run_through(extend(self._driver, run_id, more, by))
 
     def recover(self) -> Sequence[RunResult]:
         """Carry on what crashed workers have left, one run after another. See `Runs.recover`."""

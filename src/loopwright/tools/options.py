@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from typing_extensions import TypedDict
 
 from loopwright.errors import ConfigurationError
-from loopwright.state import Rate
+from loopwright.state import Rate, refuse_unknown
 
 from .contract import Contract, EffectKind, OnError, Verify
 from .retrying import Retry
@@ -62,10 +62,7 @@ def declare(contract: Contract, options: ToolOptions) -> Contract:
         ConfigurationError: If there is no such option, or no such effect.
     """
     given = dict(cast("Mapping[str, Any]", options))
-    if unknown := sorted(set(given) - set(ToolOptions.__annotations__)):
-        known = ", ".join(sorted(ToolOptions.__annotations__))
-        text = f"tool {contract.name!r}: there is no option {', '.join(unknown)}; the options are: {known}"
-        raise ConfigurationError(text, tool=contract.name, option=unknown[0])
+    refuse_unknown(f"tool {contract.name!r}", given, ToolOptions.__annotations__, tool=contract.name)
     effect = given.pop("effect", None)
     kept = ("name", "description", "schema", "run", "arun", "reports", "by_person", "origin", "version")
     own = {name: getattr(contract, name) for name in kept}

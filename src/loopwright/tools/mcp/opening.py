@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Self, Unpack, cast, overload
 from typing_extensions import TypedDict
 
 from loopwright.errors import ConfigurationError, UnknownTool
-from loopwright.state import is_span
+from loopwright.state import is_span, refuse_unknown
 from loopwright.tools.contract import Contract, check_contract
 from loopwright.tools.options import ToolOptions, declare
 from loopwright.tools.schemas import described
@@ -178,10 +178,7 @@ def _servers(given: object) -> Mapping[str, object]:
 
 def _check_options(options: McpOptions) -> None:
     given = cast("Mapping[str, object]", options)
-    if unknown := sorted(set(given) - set(McpOptions.__annotations__)):
-        known = ", ".join(McpOptions.__annotations__)
-        text = f"open_mcp has no option {', '.join(unknown)}; the options are: {known}"
-        raise ConfigurationError(text, option=unknown[0])
+    refuse_unknown("open_mcp", given, McpOptions.__annotations__)
     for option in ("trust_hints", "trust_errors"):
         if not isinstance(given.get(option, False), bool):
             raise ConfigurationError(f"open_mcp: {option} is {given[option]!r}; give True or False", option=option)
