@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loopwright.models import Cure, asked_pause
+from loopwright.models import Cure, asked_pause, is_too_long
 from loopwright.policy import seconds_left
-from loopwright.state import AgentState, FailedAttempt, UsageRecord
+from loopwright.state import AgentState, FailedAttempt, RunRecord, UsageRecord
 from loopwright.tools import Retry
 
 from .port import Port
@@ -20,6 +21,8 @@ MODEL_TEXT = "model_text"
 """The same, of a piece of the model's text."""
 LONGEST_PAUSE = 60.0
 """Seconds: a provider that asks to be left alone for longer is not asked again in this step."""
+COOLDOWN = 60.0
+"""Seconds for which a model that had to be left for another one is asked last; longer if its provider asks for that."""
 MOST_KEPT = 20
 """Failed attempts that a run remembers: the newest."""
 LOOK_SECONDS = 1.0
@@ -58,23 +61,59 @@ def wait_before_next(  # noqa: PLR0917 -- the figures of one decision
     return None if left is not None and wait >= left else wait
 
 
+def order_of(cooldowns: Sequence[float], count: int, now: float) -> list[int]:
+    """Return the places of an agent's models in the order in which a step asks them.
+
+    Those with a cooldown come last, the one whose ends first before the others: none is left out, since one that was
+    down may be the only one that is up again. What was noted for another number of models says nothing.
+
+    >>> order_of([160.0, 0.0, 130.0], 3, now=100.0), order_of([160.0, 0.0, 130.0], 3, now=160.0)
+    ([1, 2, 0], [0, 1, 2])
+    """
+    until = [*cooldowns] if len(cooldowns) == count else [0.0] * count
+    return sorted(range(count), key=lambda place: (max(0.0, until[place] - now), place))
+
+
 class Attempts:
-    """Which model is asked next, and when."""
+    """Which model is asked next, and when.
+
+    What it learns of a run's models stands in the run's record: so it holds over pauses, crashes and processes, and
+    ends with the run.
+    """
 
     def __init__(self, state: AgentState, port: Port) -> None:
-        """Begin with the agent's first model."""
+        """Begin with the agent's first model that has no cooldown."""
         self._state = state
         self._ports = [port.speaking(spec) for spec in port.spec.by_model]
-        self._place = 0
+        self._cooldowns = [*state["run"].get("cooldowns", ())]
+        self._order = order_of(self._cooldowns, len(self._ports), port.now())
+        self._at = 0
         self._tried = 0
         self.usage = state["usage"]
         """With all failed attempts so far."""
         self.failures: list[FailedAttempt] = []
+        self.was_too_long = False
+        """Whether a model has refused what was sent, since there is too much of it."""
 
     @property
     def port(self) -> Port:
         """Of the model that is asked now."""
-        return self._ports[self._place]
+        return self._ports[self._order[self._at]]
+
+    def begin_anew(self) -> None:
+        """Ask the models once more, for something else: in the order that holds by now."""
+        self._order = order_of(self._cooldowns, len(self._ports), self.port.now())
+        self._at = self._tried = 0
+        self.was_too_long = False
+
+    def noted(self, run: RunRecord) -> RunRecord:
+        """Return a run's record with what failed, and with the cooldowns."""
+        noted: RunRecord = {**run}
+        if self.failures:
+            noted["failures"] = [*self._state["run"].get("failures", ()), *self.failures][-MOST_KEPT:]
+        if self._cooldowns:
+            noted["cooldowns"] = self._cooldowns
+        return noted
 
     @property
     def last_error(self) -> str:
@@ -84,19 +123,28 @@ class Attempts:
     async def goes_on(self, failed: Failed) -> bool:
         """Tell whether there is another attempt; waits until it is time for it."""
         self.usage = failed.usage
+        self.was_too_long = self.was_too_long or is_too_long(failed.error)
         self._tried += 1
         spec, asked = self.port.spec, asked_pause(failed.error, self.port.now())
         wait = wait_before_next(spec.retry, failed, self._tried, asked, self._seconds_left(), self.port.chance())
-        name, is_last = spec.model_name, self._place + 1 == len(self._ports)
+        name, is_last = spec.model_name, self._at + 1 == len(self._order)
         if wait is None and (failed.cure is Cure.NONE or is_last or self._seconds_left() == 0):
             self._note(failed, name, "", 0.0)
             return False
         if wait is None:
-            self._place += 1
+            self._cool_down(asked)
+            self._at += 1
             self._tried = 0
         self._note(failed, name, self.port.spec.model_name, wait or 0.0)
         await self._rest(wait or 0.0)
         return True
+
+    def _cool_down(self, asked: float) -> None:
+        """Ask the model that failed last for a while."""
+        count = len(self._ports)
+        until = self._cooldowns if len(self._cooldowns) == count else [0.0] * count
+        until[self._order[self._at]] = self.port.now() + max(COOLDOWN, asked)
+        self._cooldowns = until
 
     def _seconds_left(self) -> float | None:
         spec, state = self.port.spec, self._state

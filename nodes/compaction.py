@@ -17,6 +17,7 @@ from loopwright.policy import (
     Piece,
     TooLong,
     is_left_out,
+    longest_summary,
     plan_layout,
     size_of_layout,
 )
@@ -64,6 +65,8 @@ class Context:
     """The one that holds in its place where no summary comes: all that has to go is left out, so the run goes on."""
     too_long: str = ""
     """Why no call can be made at all, in words."""
+    tokens: int = 0
+    """How much is sent, estimated; 0 where it cannot be made shorter."""
 
 
 def context_of(state: AgentState, spec: AgentSpec) -> Context:
@@ -95,20 +98,25 @@ def with_summary(update: dict[str, Any], context: Context, state: AgentState, sp
     written = update.get("decision")
     said = taken_as_words(load_decision(written) if written else Malformed("empty"))  # no call in it may be screened
     usage: UsageRecord = update["usage"]
-    failures = {"failures": run["failures"]} if "failures" in run else {}
     return {
-        "run": {**state["run"], **failures, "purpose": Purpose.SUMMARISE},
+        "run": {**state["run"], "purpose": Purpose.SUMMARISE},
         "usage": {**usage, "steps": state["usage"]["steps"] + 1},
         "decision": dump_decision(said),
-        "compactions": [_summed_up(made, said, spec) or without],
+        "compactions": [_summed_up(made, said, _most(state["run"], spec)) or without],
     }
 
 
-def _summed_up(record: CompactionRecord, said: Decision, spec: AgentSpec) -> CompactionRecord | None:
+def _most(run: RunRecord, spec: AgentSpec) -> int:
+    """Return the tokens that may be sent: by the context window, or by what a provider has refused in this run."""
+    most = spec.compaction.most(spec.window) if spec.compaction is not None else spec.window
+    return min(most, run.get("fits", most))
+
+
+def _summed_up(record: CompactionRecord, said: Decision, sent: int) -> CompactionRecord | None:
     """Return a compaction with the summary that the model wrote; None where it wrote none."""
-    if not isinstance(said, FinalAnswer) or spec.compaction is None:
+    if not isinstance(said, FinalAnswer):
         return None
-    most = int(spec.compaction.summary(spec.window) / record["scale"])
+    most = int(longest_summary(sent) / record["scale"])
     summary = cut_summary(said.text, most - _around_summary(record))
     return {**record, "summary": summary, "covered": record["until"], "gap": "", "made": True} if summary else None
 
@@ -128,6 +136,7 @@ class _Planner:
         self.messages = state["messages"]
         self.record, self.places = _standing(state)
         self.pinned = pinned_of(self.messages)
+        self.most = _most(state["run"], spec)
 
     def context(self) -> Context:
         pieces = [self._piece(place) for place in range(self.places.left_out, len(self.messages))]
@@ -139,12 +148,14 @@ class _Planner:
             return Context(self._view(self.record), self.purpose)  # told without calls, it is shortened further
         if isinstance(planned, TooLong):
             return Context(self.messages, self.purpose, too_long=self._too_long(int(planned.tokens * scale)))
+        tokens = int(size_of_layout(pieces, planned, frame) * scale)
         if planned is layout:
-            return Context(self._view(self.record), self.purpose)
-        record = self._new_record(pieces, planned, frame, scale)
+            return Context(self._view(self.record), self.purpose, tokens=tokens)
+        record = self._new_record(pieces, planned, tokens, scale)
         if self._is_to_sum_up(pieces, planned):
             return self._summing_up(record, frame)
-        return Context(self._view(record), self.purpose, record if self.purpose == Purpose.DECIDE else None)
+        is_kept = self.purpose == Purpose.DECIDE
+        return Context(self._view(record), self.purpose, record if is_kept else None, tokens=tokens)
 
     def _is_to_sum_up(self, pieces: Sequence[Piece], planned: Layout) -> bool:
         """Tell whether the model is asked for a summary; in last words and the like, it is too late for one."""
@@ -164,7 +175,8 @@ class _Planner:
         until = self.messages[part.end - 1].id or ""
         if until != record["until"]:
             record = {**record, "until": until, "digest": digest_of(self.messages[: part.end]), "left_out": part.end}
-        return Context([HumanMessage(part.text, id="summarise")], Purpose.SUMMARISE, record, without)
+        tokens = int(count_text(part.text) * record["scale"])
+        return Context([HumanMessage(part.text, id="summarise")], Purpose.SUMMARISE, record, without, tokens=tokens)
 
     def _layout(self) -> Layout:
         base, record = self.places.left_out, self.record
@@ -195,11 +207,10 @@ class _Planner:
 
     def _frame(self, scale: float) -> Frame:
         """Return what the pieces must fit into, in our own estimate: the provider's count divided by its scale."""
-        window = self.spec.window
-        most = self.compaction.most(window) / scale
+        most = self.most / scale
         limit = int(most if self.purpose == Purpose.DECIDE else most * TOLD_PART)
         summary = size_of(summary_message(self.record)) if self.record and self.places.left_out else 0
-        longest = int(self.compaction.summary(window) / scale) + ROOM_FOR_MARKS
+        longest = int(longest_summary(self.most) / scale) + ROOM_FOR_MARKS
         return Frame(
             limit, int(limit * self.compaction.target), self._fixed(), summary, longest, self.compaction.keep_turns
         )
@@ -231,7 +242,7 @@ class _Planner:
         places = self.places if record is self.record else places_in(self.messages, record)
         return view_of(self.messages, record, places or Places())
 
-    def _new_record(self, pieces: Sequence[Piece], planned: Layout, frame: Frame, scale: float) -> CompactionRecord:
+    def _new_record(self, pieces: Sequence[Piece], planned: Layout, tokens: int, scale: float) -> CompactionRecord:
         base, before = self.places.left_out, self.record
         left_out = base + planned.cut if is_left_out(pieces, planned.cut) else base
         covered = before["covered"] if before else ""
@@ -250,7 +261,7 @@ class _Planner:
             tainted=bool(taint_of(self.state, self.spec.tools)),
             scale=scale,
             left_out=left_out,
-            tokens=int(size_of_layout(pieces, planned, frame) * scale),
+            tokens=tokens,
         )
 
     def _id_before(self, place: int) -> str:
@@ -268,10 +279,10 @@ class _Planner:
 
     def _too_long(self, tokens: int) -> str:
         window, free = self.spec.window, self.spec.window - self.compaction.most(self.spec.window)
-        return (
-            f"the context window of {window:,} tokens: instructions, tools, the user's first and newest message and "
-            f"the latest turn take {tokens:,}, and {free:,} are kept free for the reply"
-        )
+        taken = f"instructions, tools, the user's first and newest message and the latest turn take {tokens:,}"
+        if "fits" in self.state["run"]:
+            return f"the context window: {taken}, and the model has refused much more than {self.most:,} as too many"
+        return f"the context window of {window:,} tokens: {taken}, and {free:,} are kept free for the reply"
 
 
 _TOOLS_NAMED = 20

@@ -43,7 +43,7 @@ from loopwright.state import (
 )
 from loopwright.tools import OutOfTime, safe_str
 
-from .attempts import MODEL_TEXT, MOST_KEPT, Attempts, Failed
+from .attempts import MODEL_TEXT, Attempts, Failed
 from .compaction import Context, context_of, with_compaction, with_summary
 from .last_words import taken_as_words
 from .pacing import keep_pace
@@ -51,6 +51,11 @@ from .port import Port
 from .reservation import Plan, drawn_of, plan_attempt, purpose_of, shares_of
 from .spec import AgentSpec
 from .voice import Voice
+
+SHORTER = 2 / 3
+"""Of what was refused as too long, so much is sent at most from then on."""
+MOST_SHORTER = 3
+"""How often in one step a transcript is made shorter, since what was sent was refused: it costs nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,35 +85,58 @@ async def reason(state: AgentState, port: Port) -> dict[str, Any]:
 
     Each attempt's worst case is reserved, and stands in the ledger, before the call is made. Where no attempt brings a
     reply the run ends (`failed`, `error`): the thread can be carried on with a new task. A transcript that has outgrown
-    the context window is compacted first; the reply may then be a summary.
+    the context window is compacted first; the reply may then be a summary. One that is refused as too long is compacted
+    to less than was refused, and sent again.
     """
-    context = context_of(state, port.spec)
-    if context.too_long:
-        return _stopped(state, state["usage"], StopReason.TOO_LONG, port, limit=context.too_long)
-    if context.purpose != Purpose.SUMMARISE:
-        return with_compaction(await _reply(state, context, port), context)
-    summing: RunRecord = {**state["run"], "purpose": Purpose.SUMMARISE}
-    return with_summary(await _reply({**state, "run": summing}, context, port), context, state, port.spec)
+    asked: AgentState = state
+    attempts, shorter = Attempts(state, port), 0
+    while True:
+        context = context_of(asked, port.spec)
+        came = await _reply(asked, context, attempts)
+        if not (isinstance(came, Failed) and _helps_less(came, context, attempts)) or shorter == MOST_SHORTER:
+            break
+        shorter += 1
+        fewer: RunRecord = {**asked["run"], "fits": int(context.tokens * SHORTER)}
+        asked = {**asked, "run": fewer}
+        attempts.begin_anew()
+    update = _ended(asked, context, came, attempts) if isinstance(came, Failed) else came
+    if context.purpose == Purpose.SUMMARISE:
+        update = with_summary(update, context, asked, port.spec)
+    else:
+        update = with_compaction(update, context)
+    return _with_learnt(update, asked, attempts)
 
 
-async def _reply(state: AgentState, context: Context, port: Port) -> dict[str, Any]:
+async def _reply(state: AgentState, context: Context, attempts: Attempts) -> dict[str, Any] | Failed:
     """Make attempts until one brings a reply, or no further one helps."""
-    attempts = Attempts(state, port)
+    if context.too_long:
+        return _stopped(state, attempts.usage, StopReason.TOO_LONG, attempts.port, limit=context.too_long)
+    if context.purpose == Purpose.SUMMARISE:
+        state = {**state, "run": {**state["run"], "purpose": Purpose.SUMMARISE}}
     while True:
         came = await _attempt(state, context, attempts.usage, attempts.port)
-        if not isinstance(came, Failed):
-            return _with_failures(came, state, attempts)
-        if not await attempts.goes_on(came):
-            ended = _stopped(state, came.usage, StopReason.ERROR, port, error=came.said)
-            return _with_failures(ended, state, attempts)
+        if not isinstance(came, Failed) or not await attempts.goes_on(came):
+            return came
 
 
-def _with_failures(update: dict[str, Any], state: AgentState, attempts: Attempts) -> dict[str, Any]:
+def _helps_less(failed: Failed, context: Context, attempts: Attempts) -> bool:
+    """Tell whether a model would reply if it were sent less; a refusal or a filter is no matter of length."""
+    return attempts.was_too_long and failed.cure is not Cure.NONE and context.tokens > 0
+
+
+def _ended(state: AgentState, context: Context, failed: Failed, attempts: Attempts) -> dict[str, Any]:
+    """Return the end of a run whose model brought no reply."""
+    if _helps_less(failed, context, attempts):
+        limit = f"the context window: the model has refused about {context.tokens:,} tokens as too many"
+        return _stopped(state, failed.usage, StopReason.TOO_LONG, attempts.port, limit=limit)
+    return _stopped(state, failed.usage, StopReason.ERROR, attempts.port, error=failed.said)
+
+
+def _with_learnt(update: dict[str, Any], state: AgentState, attempts: Attempts) -> dict[str, Any]:
     """Keep with the run what failed on the way; with one that ends at a limit, also why it was asked again."""
     if not attempts.failures:
         return update
-    run = {**state["run"], **update.get("run", {})}
-    run["failures"] = [*run.get("failures", ()), *attempts.failures][-MOST_KEPT:]
+    run = attempts.noted(update.get("run") or state["run"])
     if update.get("run", {}).get("stop") not in (None, StopReason.CANCELLED):
         run["error"] = run["error"] or attempts.last_error
     return {**update, "run": run}

@@ -280,6 +280,11 @@ class RunRecord(TypedDict):
     """The final answer as plain data, where a form was asked for (`response_format`)."""
     failures: NotRequired[list[FailedAttempt]]
     """The newest attempts at a model that failed."""
+    cooldowns: NotRequired[list[float]]
+    """By the place of each model in the agent's list: until when it is asked last, in seconds since the epoch; 0 for
+    one that never had to be left for another."""
+    fits: NotRequired[int]
+    """Tokens that may be sent at most, where a provider has refused more than that as too long."""
 
 
 class FailedAttempt(TypedDict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -28,18 +29,20 @@ from loopwright import (
     SyncRuns,
     allow,
     aopen_checkpoints,
+    approve,
     check,
     create_agent,
     open_checkpoints,
     open_model,
+    tool,
 )
-from loopwright.checkpoints import Attempt
+from loopwright.checkpoints import Attempt, Clock
 from loopwright.errors import ConfigurationError
 from loopwright.graphs import Agent, change_agent
 from loopwright.models import Cure
-from loopwright.nodes.attempts import LONGEST_PAUSE, Failed, wait_before_next
+from loopwright.nodes.attempts import COOLDOWN, LONGEST_PAUSE, Failed, order_of, wait_before_next
 from loopwright.state import no_usage
-from loopwright.testing import Failure, Reply, ScriptedModel, call, check_transcript
+from loopwright.testing import Failure, ManualClock, Reply, ScriptedModel, call, check_transcript
 from loopwright.testing.scripted_server import ScriptedServer, Turn
 
 SOON = Retry(tries=3, base=0.001)
@@ -59,25 +62,25 @@ class Outcome:
         return [(failure["model"], failure["next"]) for failure in self.result.failures]
 
 
-def blocking(agent: Agent) -> Outcome:
+def blocking(agent: Agent, clock: Clock = time.time) -> Outcome:
     """Run one task in this thread."""
-    with open_checkpoints("memory:") as checkpoints:
+    with open_checkpoints("memory:", clock=clock) as checkpoints:
         result = SyncRuns(agent, checkpoints).run("Refund A1.", thread_id="t")
         return Outcome(result, checkpoints.ledger.spend.of_run(result.run_id))
 
 
-def awaited(agent: Agent) -> Outcome:
+def awaited(agent: Agent, clock: Clock = time.time) -> Outcome:
     """Run one task in an event loop."""
 
     async def main() -> Outcome:
-        async with await aopen_checkpoints("memory:") as checkpoints, Runs(agent, checkpoints) as runs:
+        async with await aopen_checkpoints("memory:", clock=clock) as checkpoints, Runs(agent, checkpoints) as runs:
             result = await runs.run("Refund A1.", thread_id="t")
             return Outcome(result, checkpoints.ledger.spend.of_run(result.run_id))
 
     return asyncio.run(main())
 
 
-Door = Callable[[Agent], Outcome]
+Door = Callable[..., Outcome]
 both_doors = pytest.mark.parametrize("door", [blocking, awaited])
 
 
@@ -159,13 +162,22 @@ def test_a_programming_error_is_no_reason_to_ask_again(door: Door) -> None:
 def test_where_one_model_cannot_reply_the_next_one_does(
     door: Door, failures: list[Failure], asked: int, *, streaming: bool
 ) -> None:
-    """OpenAI's fails, Anthropic's answers, and back again in the next step: each row has its model's price."""
+    """OpenAI's fails, Anthropic's answers, and back again after its cooldown: each row has its model's price."""
     stream = {"streaming": True, "stream_usage": True} if streaming else {}
+    clock = ManualClock()
+
+    @tool(effect="read")
+    def look(order_id: str) -> str:
+        """Look up what was paid for an order; takes a minute."""
+        clock.advance(COOLDOWN)
+        return f"{order_id} is 20 USD"
+
     with ExitStack() as stack:
         first = serve(stack, OPENAI, [*failures, Reply("Last words.", tokens=(300, 20))])
         second = serve(stack, ANTHROPIC, [Reply("I look.", LOOK, reasoning="Hm.", tokens=(1000, 100))])
         models = [opened({**OPENAI, "options": stream}, first), opened({**ANTHROPIC, "options": stream}, second)]
-        came = door(agent_of(models))
+        agent = create_agent(models, [look, Till().pay()], retry=SOON)
+        came = door(agent, clock)
     first.assert_done()
     second.assert_done()
     assert (RunStatus.SUCCEEDED, "Last words.") == (came.result.status, came.result.answer)
@@ -178,6 +190,66 @@ def test_where_one_model_cannot_reply_the_next_one_does(
     check_transcript(came.result.messages)
     offered = {tool["function"]["name"] for tool in first.requests[0].body["tools"]}
     assert offered == {tool["name"] for tool in second.requests[0].body["tools"]} == {"look", "pay"}
+
+
+@both_doors
+def test_a_model_that_is_down_is_asked_once_a_run_and_not_once_a_step(door: Door) -> None:
+    """Of three steps the first alone tries it; the price and the cap of each later attempt are the other one's."""
+    limits = Limits(max_tokens=6_000, max_cost=Decimal("0.02"))
+    with ExitStack() as stack:
+        first = serve(stack, OPENAI, [DOWN, DOWN, DOWN])
+        second = serve(stack, ANTHROPIC, [Reply(calls=LOOK, tokens=(900, 50)), Reply(calls=LOOK), "Done."])
+        came = door(agent_of([opened(GPT, first), opened(CLAUDE, second)], limits=limits))
+    first.assert_done()
+    second.assert_done()
+    assert ("Done.", 3, 6) == (came.result.answer, came.result.usage.steps, came.result.usage.model_calls)
+    assert [1, 1, 1, 1, 2, 3] == [one.step for one in came.attempts]
+    assert 900 * 1_000 + 50 * 5_000 == came.attempts[3].cost_nano
+    assert all(0 < request.body["max_tokens"] < 6_000 for request in second.requests)
+
+
+@both_doors
+def test_a_model_that_was_down_is_asked_where_no_other_can_reply(door: Door) -> None:
+    """The second goes down during the first one's cooldown: the first is asked again, and the run goes on with it."""
+    refused = ConnectionRefusedError("refused")
+    first = ScriptedModel([refused, "I am back."])
+    second = ScriptedModel([call("look", order_id="A1"), refused])
+    came = door(agent_of([first, second], retry=Retry(tries=1)))
+    first.assert_done()
+    second.assert_done()
+    assert ("I am back.", 4) == (came.result.answer, came.result.usage.model_calls)
+
+
+def test_what_is_known_of_models_outlives_a_pause_and_ends_with_the_run() -> None:
+    """Whoever carries it on asks the one that works at once; the next run begins with the first."""
+    with ExitStack() as stack:
+        first = serve(stack, OPENAI, [DOWN, "And hello."])
+        second = serve(stack, ANTHROPIC, [call("pay", order_id="A1", amount=5), "Paid."])
+        models = [opened(GPT, first), opened(CLAUDE, second)]
+        agent = agent_of(models, permissions=[], retry=Retry(tries=1))
+        with open_checkpoints("memory:") as checkpoints:
+            waiting = SyncRuns(agent, checkpoints).run("Pay A1.", thread_id="t")
+            runs = SyncRuns(agent, checkpoints)
+            runs.decide(waiting.approvals[0].id, approve(), by="ana")
+            assert "Paid." == runs.wait(waiting.run_id).answer
+            assert 1 == len(first.requests)
+            assert "And hello." == runs.run("Hello.", thread_id="t").answer
+
+
+@pytest.mark.parametrize(
+    ("cooldowns", "count", "order"),
+    [
+        ([], 3, [0, 1, 2]),
+        ([101.0, 0.0, 0.0], 3, [1, 2, 0]),
+        ([102.0, 101.0, 0.0], 3, [2, 1, 0]),
+        ([102.0, 101.0], 2, [1, 0]),
+        ([100.0, 101.0], 2, [0, 1]),
+        ([101.0, 0.0], 3, [0, 1, 2]),
+    ],
+)
+def test_the_order_in_which_models_are_asked(cooldowns: list[float], count: int, order: list[int]) -> None:
+    """Those with a cooldown last, whose ends first before the others; another list of models begins anew."""
+    assert order == order_of(cooldowns, count, 100.0)
 
 
 @both_doors

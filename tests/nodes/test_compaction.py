@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from tests.world.doors import DOORS, Desk, DoorName
 
@@ -315,22 +316,81 @@ def test_none_switches_it_off(checkpoints: Checkpoints) -> None:
     assert (41, ()) == (len(model.seen[-1]), result.compactions)
 
 
+def old_turns(count: int) -> list[AnyMessage]:
+    """Return a history of so many turns, of 1,000 tokens each."""
+    history: list[AnyMessage] = [HumanMessage(TASK)]
+    for number in range(count):
+        asked = call("page", number=number, call_id=f"old{number}")
+        result = ToolMessage("word " * 800, tool_call_id=f"old{number}", name="page")
+        history += [AIMessage("", tool_calls=[asked]), result]
+    return history
+
+
 def test_a_history_that_was_long_before(checkpoints: Checkpoints) -> None:
     """Brought by the caller, six windows long: summed up in parts, each within the window, then answered."""
-    history: list[AnyMessage] = [HumanMessage(TASK)]
-    for number in range(60):
-        asked = call("page", number=number, call_id=f"old{number}")
-        history += [
-            AIMessage("", tool_calls=[asked]),
-            ToolMessage("word " * 800, tool_call_id=f"old{number}", name="page"),
-        ]
     model = reader(0)
     agent: Any = create_agent(model, [page], limits=MANY, compaction=Compaction(window=8_000), checkpoints=checkpoints)
-    given: Any = {"messages": [*history, HumanMessage("So? " + TASK)]}
+    given: Any = {"messages": [*old_turns(60), HumanMessage("So? " + TASK)]}
     agent.invoke(given, {"configurable": {"thread_id": "t"}})
     check_requests(model, 8_000)
     assert 2 <= len(summaries(model)) <= 20
     assert "So? " in model.seen[-1][-1].text
+
+
+REFUSED = ContextOverflowError("This model's maximum context length is smaller.")
+
+
+def smaller(model: ScriptedModel, most: int) -> ScriptedModel:
+    """Wrap a model that takes so many tokens, whatever the agent believes."""
+
+    def say(messages: list[AnyMessage]) -> Any:
+        return REFUSED if count(messages) > most else model.invoke(messages)
+
+    return ScriptedModel([say] * 300)
+
+
+@pytest.mark.parametrize(("door", "most"), [("sync", 20_000), ("async", 10_000)])
+def test_a_window_that_is_smaller_than_it_was_taken_for(checkpoints: Checkpoints, door: DoorName, most: int) -> None:
+    """What is refused is compacted, and what fits is remembered: few requests are refused, each of them counted."""
+    model = smaller(reader(30), most)
+    agent = create_agent(model, [page], limits=MANY, compaction=Compaction(window=WINDOW))
+    result = Desk(agent, checkpoints, door).run(TASK)
+    assert (StopReason.ANSWERED, "Page 7 is there.") == (result.stop_reason, result.answer)
+    refused = [messages for messages in model.seen if count(messages) > most]
+    assert 1 <= len(refused) <= 4
+    assert len(refused) == len(result.failures) == result.usage.model_calls - result.usage.steps
+    assert any(NOTES in message.text for message in model.seen[-1])
+    assert 62 == len(result.messages)
+
+
+def test_a_history_that_is_refused_is_made_shorter_until_it_fits(checkpoints: Checkpoints) -> None:
+    """Also where the request for its summary is refused."""
+    model = smaller(reader(0), 8_000)
+    agent: Any = create_agent(model, [page], limits=MANY, compaction=Compaction(window=64_000), checkpoints=checkpoints)
+    given: Any = {"messages": [*old_turns(24), HumanMessage("So? " + TASK)]}
+    state = agent.invoke(given, {"configurable": {"thread_id": "t"}})
+    assert StopReason.ANSWERED == state["run"]["reason"]
+    refused = [messages for messages in model.seen if count(messages) > 8_000]
+    assert [False, True] == sorted({is_summing_up(messages) for messages in refused})
+    assert len(refused) <= 4
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_what_is_refused_however_short_it_is(checkpoints: Checkpoints, door: DoorName) -> None:
+    """The run stops with `too_long` after few requests, and says what the provider said."""
+    model = smaller(reader(9), 10)
+    result = Desk(build(model), checkpoints, door).run(TASK)
+    assert (StopReason.TOO_LONG, "stopped") == (result.stop_reason, result.status)
+    assert "the model has refused" in result.limit
+    assert "maximum context length" in result.error
+    assert 1 <= len(model.seen) == result.usage.model_calls <= 4
+
+
+def test_none_leaves_it_to_the_provider(checkpoints: Checkpoints) -> None:
+    """Without compaction its refusal ends the run."""
+    model = ScriptedModel([REFUSED])
+    result = Desk(create_agent(model, [page], compaction=None), checkpoints).run(TASK)
+    assert (StopReason.ERROR, 1) == (result.stop_reason, len(model.seen))
 
 
 def test_json_protocol() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .caps import UNKNOWN_OUTPUT, UNKNOWN_WINDOW, cap_options, context_window, most_output
-from .failures import Cure, asked_pause, cure_of, may_have_cost, usage_of_error
+from .failures import Cure, asked_pause, cure_of, is_too_long, may_have_cost, usage_of_error
 from .foreign import spoken_to
 from .forms import AnswerForm, Native, UnfitAnswer, build_form, check_form
 from .keys import hide_keys
@@ -34,6 +34,7 @@ __all__ = [
     "estimate_tools",
     "hide_keys",
     "ids_of",
+    "is_too_long",
     "known_price",
     "may_have_cost",
     "model_name",

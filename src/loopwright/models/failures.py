@@ -41,14 +41,21 @@ class Cure(StrEnum):
 
 
 _PASSING_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
-_ELSEWHERE_STATUS = frozenset({401, 402, 403, 404, 413})
-"""A key, an account, a right, a model or a size: each belongs to this model alone."""
+_ELSEWHERE_STATUS = frozenset({401, 402, 403, 404})
+"""A key, an account, a right or a model: each belongs to this model alone."""
 _SERVER_STATUS = range(500, 600)
+_TOO_LARGE, _TOO_MANY_REQUESTS = 413, 429
 _ERROR_STATUS = range(400, 600)
 
 _FILTERED = frozenset({"content_filter", "content_policy_violation", "refusal"})
 _FULL = frozenset(
-    {"context_length_exceeded", "request_too_large", "string_above_max_length", "context_window_exceeded"}
+    {
+        "context_length_exceeded",
+        "context_window_exceeded",
+        "exceed_context_size_error",
+        "request_too_large",
+        "string_above_max_length",
+    }
 )
 _UNPAID = frozenset({"insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active"})
 _UNSUPPORTED = frozenset({"unsupported_parameter", "unsupported_value", "model_not_found", "unsupported_model"})
@@ -67,7 +74,10 @@ _PASSING = frozenset(
         "ServiceUnavailableException",
     }
 )
-_FULL_SAYS = ("context length", "context window", "context size", "prompt is too long", "too many tokens")
+_FULL_SAYS = (
+    *("context length", "context window", "context size", "context limit", "prompt is too long", "too many tokens"),
+    *("maximum number of tokens", "reduce the length"),
+)
 _UNPAID_SAYS = ("credit balance", "exceeded your current quota")
 _UNSUPPORTED_SAYS = ("unsupported parameter", "unsupported value", "does not support", "not supported with this model")
 
@@ -107,17 +117,33 @@ def cure_of(error: BaseException) -> Cure:
     codes, said = {*_codes(error)}, str(error).lower()
     if isinstance(error, ModelRefusalError) or "ContentFilterFinishReasonError" in _names(error) or codes & _FILTERED:
         return Cure.NONE
-    if isinstance(error, ContextOverflowError) or codes & (_FULL | _UNPAID | _UNSUPPORTED):
+    if is_too_long(error) or codes & (_UNPAID | _UNSUPPORTED):
         return Cure.ELSEWHERE
     status = _status(error)
-    is_refused = status is not None and status in _ERROR_STATUS and status not in _SERVER_STATUS
-    if is_refused and any(sign in said for sign in (*_FULL_SAYS, *_UNPAID_SAYS, *_UNSUPPORTED_SAYS)):
+    if _is_refused(status) and any(sign in said for sign in (*_UNPAID_SAYS, *_UNSUPPORTED_SAYS)):
         return Cure.ELSEWHERE
     if status in _ERROR_STATUS:
         return _cure_of_status(cast("int", status))
     if codes & _PASSING or isinstance(error, _PASSING_KINDS) or _is_of_wire(error):
         return Cure.AGAIN
     return Cure.NONE
+
+
+def is_too_long(error: BaseException) -> bool:
+    """Tell whether a model could not take what was sent since there is too much of it.
+
+    A rate limit is not meant, though some are told in the same words (`Too many tokens, please wait`).
+    """
+    if isinstance(error, ContextOverflowError) or {*_codes(error)} & _FULL:
+        return True
+    status, said = _status(error), str(error).lower()
+    if status == _TOO_LARGE:
+        return True
+    return _is_refused(status) and status != _TOO_MANY_REQUESTS and any(sign in said for sign in _FULL_SAYS)
+
+
+def _is_refused(status: int | None) -> bool:
+    return status is not None and status in _ERROR_STATUS and status not in _SERVER_STATUS
 
 
 def _cure_of_status(status: int) -> Cure:

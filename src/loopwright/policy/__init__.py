@@ -25,6 +25,7 @@ from .compaction import (
     TooLong,
     check_compaction,
     is_left_out,
+    longest_summary,
     plan_layout,
     size_of_layout,
 )
@@ -102,6 +103,7 @@ __all__ = [
     "least",
     "left_of",
     "limit_met",
+    "longest_summary",
     "name_limit",
     "next_window",
     "objection_of",

@@ -59,9 +59,10 @@ class Compaction:
         """Return the tokens that may be sent into a context window of so many."""
         return window - min(self.reply, window // REPLY_PART)
 
-    def summary(self, window: int) -> int:
-        """Return the tokens that a summary takes at most."""
-        return min(LONGEST_SUMMARY, self.most(window) // SUMMARY_PART)
+
+def longest_summary(most: int) -> int:
+    """Return the tokens that a summary takes at most, where so many may be sent."""
+    return min(LONGEST_SUMMARY, most // SUMMARY_PART)
 
 
 def _is_whole(value: object) -> bool:
