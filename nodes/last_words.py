@@ -11,6 +11,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from loopwright.policy import Room
 from loopwright.state import CallTools, Decision, FinalAnswer, Malformed, StopReason, canonical, excerpt
 
+from .view import is_summary, pinned_of
+
 LAST_WORDS = 500
 """Output tokens that are kept from the start for the last words."""
 CALL_CHARACTERS = 500
@@ -56,20 +58,38 @@ def _arguments(args: object) -> str:
     return excerpt(canonical(args), CALL_CHARACTERS)
 
 
+def leaving_of(messages: Sequence[AnyMessage]) -> list[int]:
+    """Return the places of what can be left out of a request, what goes first before the rest.
+
+    Plain messages from the oldest on; then the newest task, and last the summary, which stands for all that is gone
+    already. System prompts, and what they are followed by, never.
+    """
+    head = next((n for n, message in enumerate(messages) if not isinstance(message, SystemMessage)), 0)
+    _, newest = pinned_of(messages)
+    late = {newest, *(n for n, message in enumerate(messages) if is_summary(message))}
+    others = [n for n, message in enumerate(messages) if n > head and not isinstance(message, SystemMessage)]
+    return [*(n for n in others if n not in late), *sorted((n for n in others if n in late), reverse=True)]
+
+
 def shortened(
-    messages: list[AnyMessage], room_for: Callable[[list[AnyMessage]], Room | StopReason]
+    messages: Sequence[AnyMessage], leaving: Sequence[int], room_for: Callable[[list[AnyMessage]], Room | StopReason]
 ) -> tuple[list[AnyMessage], Room | StopReason]:
-    """Leave out the oldest messages, except system prompt and task, until the rest fits; returns it with its room."""
-    first = 2 if isinstance(messages[0], SystemMessage) else 1
+    """Leave out as few messages as it takes for the rest to fit; returns it with its room.
+
+    Args:
+        messages: What is sent, the order last.
+        leaving: The places of what can go, by `leaving_of`.
+        room_for: Says whether messages fit.
+    """
 
     def without(gone: int) -> list[AnyMessage]:
-        return [*messages[:first], *messages[first + gone :]]
+        left_out = {*leaving[:gone]}
+        return [message for place, message in enumerate(messages) if place not in left_out]
 
     def fits(gone: int) -> int:
         return 0 if isinstance(room_for(without(gone)), StopReason) else 1
 
-    most = max(0, len(messages) - first - 1)
-    kept = without(bisect_left(range(most), 1, key=fits))  # one by one, a long transcript would take minutes
+    kept = without(bisect_left(range(len(leaving)), 1, key=fits))  # one by one, a long transcript would take minutes
     return kept, room_for(kept)
 
 

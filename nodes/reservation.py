@@ -14,7 +14,7 @@ from loopwright.models import estimate_input, most_output
 from loopwright.policy import Left, Room, Wanted, find_room, least, left_of, name_limit
 from loopwright.state import NANO, AgentState, Purpose, RunRecord, Share, StopReason
 
-from .last_words import LAST_WORDS, order_to_stop, shortened, told_without_calls
+from .last_words import LAST_WORDS, leaving_of, order_to_stop, shortened, told_without_calls
 from .port import Port
 from .reflecting import question_of
 from .spec import AgentSpec
@@ -87,9 +87,10 @@ def plan_attempt(
             sent, room = messages, room_for(messages)
         case Purpose.WRAP_UP:
             order = order_to_stop(state["run"].get("limit", ""))
-            sent, room = shortened(told_without_calls(messages, order), room_for)
+            sent, room = shortened(told_without_calls(messages, order), leaving_of(messages), room_for)
         case Purpose.REFLECT:
-            sent, room = shortened(told_without_calls(messages, question_of(spec.answers.reflect)), room_for)
+            told = told_without_calls(messages, question_of(spec.answers.reflect))
+            sent, room = shortened(told, leaving_of(messages), room_for)
         case _:
             assert_never(purpose)
     reason = room if isinstance(room, StopReason) else room.cap

@@ -76,6 +76,11 @@ def summary_message(record: CompactionRecord) -> AnyMessage:
     return AIMessage(text, id=f"{SUMMARY_ID}{record['run']}-{record['step']}"[:64])
 
 
+def is_summary(message: AnyMessage) -> bool:
+    """Tell whether a message brings a summary."""
+    return isinstance(message, AIMessage) and str(message.id).startswith(SUMMARY_ID)
+
+
 def view_of(messages: Sequence[AnyMessage], record: CompactionRecord, places: Places) -> list[AnyMessage]:
     """Return what is sent of a transcript by a compaction; what is stored is not changed."""
     head: list[AnyMessage] = []
@@ -86,7 +91,7 @@ def view_of(messages: Sequence[AnyMessage], record: CompactionRecord, places: Pl
         head.append(summary_message(record))
         if first < newest < places.left_out:
             head.append(messages[newest])
-        elif isinstance(messages[places.left_out], AIMessage):
+        elif places.left_out == len(messages) or isinstance(messages[places.left_out], AIMessage):
             head.append(HumanMessage(_GO_ON, id=f"{NUDGE}go-on"))
     tail = enumerate(messages[places.left_out :], places.left_out)
     return [*head, *(_sent(message, place, record["shares"], places) for place, message in tail)]

@@ -17,6 +17,7 @@ from loopwright import Agent, Checkpoints, Compaction, Limits, StopReason, creat
 from loopwright.errors import ConfigurationError
 from loopwright.models import estimate_tools, size_of
 from loopwright.models.protocol import speak_json
+from loopwright.nodes.compaction import context_of
 from loopwright.nodes.summary import SUMMARISER
 from loopwright.testing import ScriptedModel, call, check_transcript
 
@@ -287,6 +288,19 @@ def test_a_removed_message_makes_the_summary_void(checkpoints: Checkpoints) -> N
     assert is_summing_up(model.seen[before])
     assert "page 1:" not in model.seen[before][1].text
     assert NOTES not in model.seen[before][1].text
+
+
+def test_all_that_a_summary_is_followed_by_is_removed(checkpoints: Checkpoints) -> None:
+    """The summary is sent, as a transcript that every provider takes."""
+    model = reader(30)
+    agent = create_agent(model, [page], limits=MANY, compaction=Compaction(window=8_000), checkpoints=checkpoints)
+    result = Desk(agent, checkpoints).run(TASK)
+    state: Any = agent.get_state({"configurable": {"thread_id": "t"}}).values
+    gone = result.messages[result.compactions[-1]["left_out"] :]
+    left: Any = {**state, "messages": [message for message in state["messages"] if message not in gone]}
+    sent = context_of(left, agent.spec).messages
+    check_transcript(sent)
+    assert NOTES in sent[1].text
 
 
 def test_strangers_text_stays_marked(checkpoints: Checkpoints) -> None:

@@ -13,7 +13,8 @@ from tests.world.till import Till
 
 from loopwright import Checkpoints, Limits, StopReason, create_agent, open_model
 from loopwright.errors import ConfigurationError
-from loopwright.nodes.last_words import order_to_stop, shortened, told_without_calls
+from loopwright.nodes.last_words import leaving_of, order_to_stop, shortened, told_without_calls
+from loopwright.nodes.view import SUMMARY_ID
 from loopwright.policy import Room
 from loopwright.state import Tokens
 from loopwright.testing import OpenAIServer, ScriptedModel, call, check_transcript
@@ -103,10 +104,36 @@ def test_on_the_wire(checkpoints: Checkpoints) -> None:
 def test_what_does_not_fit_is_left_out_from_the_old_end() -> None:
     """System prompt, task and the order to stop stay."""
     messages: list[AnyMessage] = [SystemMessage("s"), HumanMessage("task"), *[AIMessage(str(n)) for n in range(5)]]
+    assert ["s", "task", "3", "4"] == [message.text for message in shortened_to(5, messages)[:-1]]
+
+
+@pytest.mark.parametrize(
+    ("most", "kept"),
+    [
+        (7, ["s", "task", "notes", "newest task", "1", "2"]),
+        (6, ["s", "task", "notes", "newest task", "2"]),
+        (5, ["s", "task", "notes", "newest task"]),
+        (4, ["s", "task", "notes"]),
+        (3, ["s", "task"]),
+    ],
+)
+def test_a_summary_outlasts_the_turns_behind_it(most: int, kept: list[str]) -> None:
+    """It stands for all that was left out before: plain turns go first, then the newest task, and it goes last."""
+    messages: list[AnyMessage] = [SystemMessage("s"), HumanMessage("task"), AIMessage("notes", id=f"{SUMMARY_ID}1")]
+    messages += [HumanMessage("newest task"), *[AIMessage(str(n)) for n in range(3)]]
+    assert kept == [message.text for message in shortened_to(most, messages)[:-1]]
+
+
+def shortened_to(most: int, messages: list[AnyMessage]) -> list[AnyMessage]:
+    """Return what is sent for the last words, where so many messages fit."""
     told = told_without_calls(messages, order_to_stop(""))
-    kept, room = shortened(told, lambda kept: Room(Tokens(1, 1), 0, None) if len(kept) <= 5 else StopReason.MAX_TOKENS)
+
+    def room_for(kept: list[AnyMessage]) -> Room | StopReason:
+        return Room(Tokens(1, 1), 0, None) if len(kept) <= most else StopReason.MAX_TOKENS
+
+    kept, room = shortened(told, leaving_of(messages), room_for)
     assert isinstance(room, Room)
-    assert ["s", "task", "3", "4"] == [message.text for message in kept[:-1]]
+    return kept
 
 
 def test_a_long_transcript_is_cut_in_few_looks() -> None:
@@ -118,6 +145,6 @@ def test_a_long_transcript_is_cut_in_few_looks() -> None:
         looks.append(len(kept))
         return Room(Tokens(1, 1), 0, None) if len(kept) <= 7 else StopReason.MAX_TOKENS
 
-    kept, _ = shortened(told, room_for)
+    kept, _ = shortened(told, leaving_of(told[:-1]), room_for)
     assert (7, "task", "4995", "stop") == (len(kept), kept[0].text, kept[1].text, kept[-1].text)
     assert len(looks) <= 20
