@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
+from pydantic import ValidationError
 
 from loopwright.errors import ConfigurationError
 
@@ -86,7 +87,7 @@ def _openai(model: str, options: dict[str, Any]) -> BaseChatModel:
     from .openai_chat import OpenAIChat  # imported late: it costs a second
 
     _check_options("ChatOpenAI", OpenAIChat, model, options)
-    return OpenAIChat(model=model, **{**_NO_RETRIES, **options})
+    return _built("ChatOpenAI", model, lambda: OpenAIChat(model=model, **{**_NO_RETRIES, **options}))
 
 
 def _anthropic(model: str, options: dict[str, Any]) -> BaseChatModel:
@@ -99,7 +100,7 @@ def _anthropic(model: str, options: dict[str, Any]) -> BaseChatModel:
         text = f"the model 'anthropic:{model}' needs its client; install it with: pip install 'loopwright[anthropic]'"
         raise ConfigurationError(text, model=model, extra="anthropic") from error
     _check_options("ChatAnthropic", AnthropicChat, model, options)
-    return AnthropicChat(model_name=model, **{**_NO_RETRIES, **options})
+    return _built("ChatAnthropic", model, lambda: AnthropicChat(model_name=model, **{**_NO_RETRIES, **options}))
 
 
 def _check_options(client: str, kind: type[BaseChatModel], model: str, options: Mapping[str, Any]) -> None:
@@ -107,6 +108,23 @@ def _check_options(client: str, kind: type[BaseChatModel], model: str, options: 
     unknown = sorted(set(options) - set(kind.model_fields) - aliases)
     if unknown:
         raise ConfigurationError(f"{client} has no option {', '.join(unknown)}", model=model, options=unknown)
+    if twice := sorted({"model", "model_name"} & {*options}):
+        text = f"the model is {model!r} by its name, and {twice[0]}={options[twice[0]]!r}; leave the option out"
+        raise ConfigurationError(text, model=model, options=twice)
+
+
+def _built(client: str, model: str, build: Callable[[], BaseChatModel]) -> BaseChatModel:
+    """Build a client.
+
+    Raises:
+        ConfigurationError: If it refuses an option. Values are not told, as pydantic would: a key is among them.
+    """
+    try:
+        return build()
+    except ValidationError as error:
+        found = {str(item["loc"][0]) if item["loc"] else "its options": item["msg"] for item in error.errors()}
+        wrong = "; ".join(f"{option}: {said}" for option, said in found.items())
+        raise ConfigurationError(f"{client} refuses {wrong}", model=model, options=sorted(found)) from None
 
 
 def default_model() -> BaseChatModel:
