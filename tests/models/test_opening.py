@@ -18,6 +18,7 @@ from loopwright import RunResult, Runs, create_agent, open_checkpoints, open_mod
 from loopwright.errors import ConfigurationError
 from loopwright.models import default_model, hide_keys, model_name
 from loopwright.models.demo import DemoModel
+from loopwright.models.protocol import JsonProtocol
 from loopwright.testing import Failure, ScriptedModel
 
 
@@ -32,6 +33,25 @@ def test_a_missing_key() -> None:
     """The message names the variable."""
     with pytest.raises(ConfigurationError, match="OPENAI_API_KEY"):
         open_model("openai:gpt-5-mini")
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_name_can_say_that_a_model_writes_json(provider: str) -> None:
+    """It opens the same model, known by the same name, with or without the option that says so too."""
+    for protocol in ("tools", "json"):
+        model = open_model(f"{provider}-json:some-json:0.6b", api_key=KEY, protocol=protocol)
+        assert isinstance(model, JsonProtocol)
+        assert "some-json:0.6b" == model_name(model)
+    for wrong in ("demo-json", "-json:m", f"{provider}-json", f"{provider}-jsn:m"):
+        with pytest.raises(ConfigurationError, match="no model is known"):
+            open_model(wrong, api_key=KEY)
+
+
+def test_the_environment_can_choose_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no program is there to say it."""
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    monkeypatch.setenv("LOOPWRIGHT_MODEL", "openai-json:smollm2")
+    assert isinstance(default_model(), JsonProtocol)
 
 
 def test_anthropic() -> None:

@@ -28,7 +28,12 @@ def demo(*, as_json: bool) -> Exit:
 @click.option("--thread", metavar="ID", help="Go on with this conversation, or begin it; by default a new one.")
 @agent
 @click.option("--requester", metavar="NAME", default="", help="For whom it runs; kept with the run.")
-@click.option("--model", metavar="NAME", help="Instead of the agent's own: openai:MODEL, or demo; A,B: B if A fails.")
+@click.option(
+    "--model",
+    metavar="NAME",
+    help="Instead of the agent's own: openai:MODEL, or demo; A,B: B if A fails. openai-json:MODEL for one that calls "
+    "no tools by itself.",
+)
 @click.option("--limit-steps", type=click.IntRange(0), help="Model calls at most.")
 @click.option("--limit-tool-calls", type=click.IntRange(0), help="Tool calls at most.")
 @click.option("--limit-seconds", type=click.FloatRange(0), help="Active seconds at most.")

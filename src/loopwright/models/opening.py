@@ -18,8 +18,11 @@ _NO_RETRIES: Mapping[str, Any] = {"max_retries": 0}
 """An agent tries again by itself, where each attempt is reserved and counted; the client's own ones nobody sees."""
 FORMS = (
     "'openai:MODEL' (such as 'openai:gpt-5-mini'), 'anthropic:MODEL' (such as 'anthropic:claude-haiku-4-5'), "
+    "'openai-json:MODEL' or 'anthropic-json:MODEL' for one that writes its calls as JSON, "
     "or 'demo' for the rule-based stand-in"
 )
+_SPEAKING_JSON = {"openai-json": "openai", "anthropic-json": "anthropic"}
+"""Providers in a name that says what `protocol="json"` says in a program."""
 
 
 def open_model(
@@ -35,7 +38,8 @@ def open_model(
     Args:
         name: `"openai:gpt-5-mini"` (any server that speaks OpenAI's protocol, by `base_url` or `OPENAI_BASE_URL`),
             `"anthropic:claude-haiku-4-5"` (needs the extra `loopwright[anthropic]`), `"demo"`, or a chat model object
-            of LangChain's, which is returned as it is.
+            of LangChain's, which is returned as it is. `"openai-json:smollm2"` is `"openai:smollm2"` with
+            `protocol="json"`, for where only a name can be given.
         protocol: `"tools"`: the model calls tools by its provider's own means. `"json"`: it writes its decisions as
             JSON objects, for models and servers that know no tools.
         constrain: With `"json"`, what is sent as `response_format`, so that the server lets nothing else through:
@@ -47,6 +51,9 @@ def open_model(
         ConfigurationError: If the name has none of these forms, an option is unknown, the key is missing, or the
             provider's client is not installed.
     """
+    provider, colon, model = name.partition(":") if isinstance(name, str) else ("", "", "")
+    if provider in _SPEAKING_JSON and model:
+        name, protocol = f"{_SPEAKING_JSON[provider]}{colon}{model}", "json"
     opened = _open(name, options)
     if protocol == "json":
         return speak_json(opened, constrain=constrain)
