@@ -75,10 +75,11 @@ def plan_attempt(
     own = left_of(spec.bounds(state["run"], state["thread"]), usage)
     left = least(own, *lefts)
     keep = LAST_WORDS if purpose == Purpose.SUMMARISE or (spec.wrap_up and purpose != Purpose.WRAP_UP) else 0
+    price = spec.worst_price(messages)
 
     def room_for(sent: Sequence[AnyMessage], *, tools: int = 0) -> Room | StopReason:
         tokens = estimate_input(sent, tools=tools)
-        return find_room(left, Wanted(tokens, most_output(spec.model), spec.price, keep))
+        return find_room(left, Wanted(tokens, most_output(spec.model), price, keep))
 
     match purpose:
         case Purpose.DECIDE:

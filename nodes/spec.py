@@ -13,7 +13,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langgraph.store.base import BaseStore
 
-from loopwright.models import AnswerForm, Pricer, context_window, size_of
+from loopwright.models import AnswerForm, Pricer, context_window, dearest, innermost, is_kept_an_hour, size_of
 from loopwright.policy import AnswerRules, Bounds, Compaction, Loops, Rule, bounds_of
 from loopwright.state import Budget, Call, Limits, Purpose, Rate, RunRecord, ThreadRecord, digest
 from loopwright.tools import UNTRUSTED_NOTE, Caps, Contract, Retry, full_text
@@ -113,6 +113,26 @@ class AgentSpec:
         instructions = self.instructions_for(Purpose.DECIDE)
         prompt = size_of(SystemMessage(instructions)) if instructions else 0
         return prompt + self.tools_tokens + self.reading_tokens
+
+    def worst_price(self, messages: Sequence[AnyMessage]) -> Pricer | None:
+        """Return what a call costs in the worst case: with all of its input taken into the provider's cache."""
+        if self.price is None:
+            return None
+        listed = (message.content for message in messages if isinstance(message.content, list))
+        return self._dearest_for_an_hour if self._keeps_an_hour or is_kept_an_hour([*listed]) else self._dearest
+
+    @cached_property
+    def _keeps_an_hour(self) -> bool:
+        extras = [getattr(tool, "extras", None) for tool in self.offered]
+        return is_kept_an_hour([getattr(innermost(self.model), "model_kwargs", None), *extras])
+
+    @cached_property
+    def _dearest(self) -> Pricer | None:
+        return dearest(self.price, for_an_hour=False) if self.price else None
+
+    @cached_property
+    def _dearest_for_an_hour(self) -> Pricer | None:
+        return dearest(self.price, for_an_hour=True) if self.price else None
 
     def bounds(self, run: RunRecord, thread: ThreadRecord) -> Bounds:
         """Return what bounds a run here and now; its last words are left out until they are due."""

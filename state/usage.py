@@ -40,6 +40,10 @@ class Tokens:
     """Of the whole output, reasoning included."""
     cached: int = 0
     reasoning: int = 0
+    written: int = 0
+    """The part of the input that the provider took into its cache, which can be dearer than other input."""
+    written_hour: int = 0
+    """The part of that which it keeps for an hour, which is dearer still."""
     estimated: bool = False
     """Whether the provider reported nothing, so that the figures are ours."""
 

@@ -6,12 +6,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from pydantic import SecretStr
 
-from loopwright import Limits, Price, SyncRuns, create_agent, open_checkpoints, open_model
+from loopwright import Limits, Price, StopReason, SyncRuns, create_agent, open_checkpoints, open_model
 from loopwright.errors import ConfigurationError
-from loopwright.models import known_price, to_nano
+from loopwright.models import dearest, known_price, to_nano
 from loopwright.state import Tokens
 from loopwright.testing import ScriptedModel
 
@@ -28,6 +28,56 @@ def test_c29_the_cached_part_is_taken_out() -> None:
 def test_c29_without_a_cache_price_all_input_costs_the_same() -> None:
     """Once."""
     assert Price(Decimal("2.5"), Decimal(10))(USED) == (2006 * Decimal("2.5") + 300 * Decimal(10)) * 10**3
+
+
+def test_what_was_taken_into_the_cache_is_paid_once() -> None:
+    """At its own price, by how long it is kept; without one as what it would be else."""
+    tokens = Tokens(input=1000, output=0, cached=100, written=500, written_hour=200)
+    kinds: list[dict[str, Decimal]] = [{}, {"written": Decimal(2)}, {"written": Decimal(2), "written_hour": Decimal(4)}]
+    prices = [Price(Decimal(1), Decimal(1), **kind) for kind in kinds]
+    assert [1000, 500 + 2 * 500, 500 + 2 * 300 + 4 * 200] == [price(tokens) // 1000 for price in prices]
+    with pytest.raises(ConfigurationError, match="written is"):
+        Price(Decimal(1), Decimal(1), written=Decimal(-1))
+
+
+@pytest.mark.parametrize(
+    ("price", "worst"),
+    [
+        (Price(Decimal(2), Decimal(1)), (2, 2)),
+        (Price(Decimal(2), Decimal(1), written=Decimal(3)), (3, 3)),
+        (Price(Decimal(2), Decimal(1), written=Decimal(1)), (2, 2)),
+        (Price(Decimal(2), Decimal(1), written=Decimal(3), written_hour=Decimal(4)), (3, 4)),
+    ],
+)
+def test_the_dearest_that_input_can_be(price: Price, worst: tuple[int, int]) -> None:
+    """What is reserved for it: all of it written, where that costs more; for an hour only where that was asked for."""
+    for for_an_hour, dollars in zip((False, True), worst, strict=True):
+        assert 10 * dollars * 1000 == dearest(price, for_an_hour=for_an_hour)(Tokens(10, 0))
+
+
+def test_what_is_reserved_covers_a_cache_that_is_written() -> None:
+    """Where all of the input may become dearer, no call is made that could pass the limit by that."""
+    task = "word " * 8_000  # 10,000 tokens
+    used: Any = {"input_tokens": 10_000, "output_tokens": 30, "total_tokens": 10_030}
+    reply = AIMessage("Done.", usage_metadata={**used, "input_token_details": {"cache_creation": 10_000}})
+    price = Price(Decimal(1), Decimal(1), written=Decimal(2))
+    for most, reason in (("0.019", StopReason.MAX_COST), ("0.021", StopReason.ANSWERED)):
+        agent = create_agent(ScriptedModel([reply]), [], price=price, limits=Limits(max_cost=Decimal(most)))
+        with open_checkpoints("memory:") as checkpoints:
+            result = SyncRuns(agent, checkpoints).run(task, thread_id="t")
+        assert reason == result.stop_reason
+        assert result.usage.cost <= Decimal(most)
+
+
+def test_an_hour_is_reserved_for_where_it_is_asked_for() -> None:
+    """By the model's options, by a tool, or in a message."""
+    kept = {"type": "ephemeral", "ttl": "1h"}
+    model = open_model("anthropic:claude-haiku-4-5", api_key=SecretStr("k"), max_tokens=1000)
+    asking = open_model("anthropic:claude-haiku-4-5", api_key=SecretStr("k"), model_kwargs={"cache_control": kept})
+    message = HumanMessage([{"type": "text", "text": "Hi.", "cache_control": kept}])
+    plain, hour = create_agent(model, []).spec, create_agent(asking, []).spec
+    found = [spec.worst_price(messages) for spec, messages in ((plain, []), (plain, [message]), (hour, []))]
+    assert [1_250_000, 2_000_000, 2_000_000] == [price(Tokens(1000, 0)) for price in found if price]
 
 
 def test_many_small_calls_never_cost_nothing() -> None:

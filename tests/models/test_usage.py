@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any, cast
 
 import pytest
@@ -38,6 +39,7 @@ ANTHROPIC_RAW = {
     "output_tokens": 5,
     "output_tokens_details": {"thinking_tokens": 2},
 }
+KEPT = {"cache_creation": 0, "ephemeral_5m_input_tokens": 3, "ephemeral_1h_input_tokens": 2}
 PARTS = {"input_token_details": {"cache_read": 4}, "output_token_details": {"reasoning": 2}}
 ODD_PARTS = {"input_token_details": {"cache_read": 50}, "output_token_details": {"reasoning": -1}}
 TABLE: list[tuple[AIMessage, Tokens]] = [
@@ -46,11 +48,25 @@ TABLE: list[tuple[AIMessage, Tokens]] = [
         reply(whole(9, 5, **PARTS)),
         Tokens(9, 5, 4, 2),
     ),
-    (reply(whole(9, 5, input_token_details={"cache_read": 4, "cache_creation": 2})), Tokens(9, 5, 4)),
+    (reply(whole(9, 5, input_token_details={"cache_read": 4, "cache_creation": 2})), Tokens(9, 5, 4, written=2)),
+    (reply(whole(9, 5, input_token_details=KEPT)), Tokens(9, 5, written=5, written_hour=2)),
+    (reply(whole(9, 5, input_token_details={**KEPT, "cache_creation": 5})), Tokens(9, 5, written=5, written_hour=2)),
+    (
+        reply(whole(9, 5, input_token_details={**KEPT, "cache_read": 8})),
+        Tokens(9, 5, 8, written=1, written_hour=1),
+    ),
+    (
+        reply(usage={**ANTHROPIC_RAW, "cache_creation": KEPT, "cache_creation_input_tokens": 5}),
+        Tokens(12, 5, 4, 2, 5, 2),
+    ),
+    (
+        reply(token_usage={**OPENAI_RAW, "cache_read_input_tokens": 4, "cache_creation_input_tokens": 2}),
+        Tokens(9, 5, 4, 2, 2),
+    ),
     (reply(whole(9, 5, input_token_details={"flex_cache_read": 4})), Tokens(9, 5, 4)),
     (reply(whole(9, 5, output_token_details={"priority_reasoning": 2})), Tokens(9, 5, 0, 2)),
     (reply(token_usage=OPENAI_RAW), Tokens(9, 5, 4, 2)),
-    (reply(usage=ANTHROPIC_RAW), Tokens(9, 5, 4, 2)),
+    (reply(usage=ANTHROPIC_RAW), Tokens(9, 5, 4, 2, 2)),
     (reply(whole(9, 5), token_usage={"prompt_tokens": 900}), Tokens(9, 5)),
     (reply(token_usage={"prompt_tokens": None, "completion_tokens": "5"}), Tokens(77, 14, estimated=True)),
     (reply(usage="free"), Tokens(77, 14, estimated=True)),
@@ -115,6 +131,16 @@ def test_what_anthropic_wrote_to_its_cache_is_input_too(wire: dict[str, Any]) ->
     """It stands beside the input there, and in it at OpenAI's: the whole is the same."""
     result, _, _ = run(wire, [Reply("Done.", tokens=(120, 30), cached=50, written=40)])
     assert (120, 50) == (result.usage.input_tokens, result.usage.cached_tokens)
+
+
+@pytest.mark.parametrize("wire", [{**ANTHROPIC, "options": {}}, {**ANTHROPIC, "options": STREAM}])
+@pytest.mark.parametrize("mode", ["last", "zeros", "split"])
+def test_what_anthropic_takes_into_its_cache_costs_more(wire: dict[str, Any], mode: str) -> None:
+    """A quarter more for five minutes, twice as much for an hour; each token is paid once."""
+    reply = Reply("Done.", tokens=(1000, 30), cached=500, written=400, written_hour=300)
+    result, _, _ = run(wire, [reply], usage=mode)
+    dollars = 100 * Decimal(1) + 500 * Decimal("0.1") + 100 * Decimal("1.25") + 300 * Decimal(2) + 30 * Decimal(5)
+    assert dollars / 10**6 == result.usage.cost
 
 
 @pytest.mark.parametrize("wire", [{**OPENAI, "options": STREAM}, {**ANTHROPIC, "options": STREAM}])

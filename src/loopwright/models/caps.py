@@ -18,7 +18,7 @@ _PARAMETERS = ("max_tokens", "max_output_tokens", "num_predict")
 
 def most_output(model: BaseChatModel) -> int:
     """Return the longest reply of a model, in tokens: as the user set it, else as listed, else a guess."""
-    model = _innermost(model)
+    model = innermost(model)
     given = getattr(model, _parameter(model), None)
     if isinstance(given, int) and not isinstance(given, bool) and given > 0:
         return given
@@ -29,17 +29,17 @@ def most_output(model: BaseChatModel) -> int:
 
 def context_window(model: BaseChatModel) -> int:
     """Return how many tokens of input a model takes, as listed, else as most do."""
-    profile: dict[str, Any] = dict(getattr(_innermost(model), "profile", None) or {})
+    profile: dict[str, Any] = dict(getattr(innermost(model), "profile", None) or {})
     listed = profile.get("max_input_tokens")
     return listed if isinstance(listed, int) and listed > 0 else UNKNOWN_WINDOW
 
 
 def cap_options(model: BaseChatModel, tokens: int) -> dict[str, Any]:
     """Return the option that tells the model's provider to stop after so many output tokens."""
-    return {_parameter(_innermost(model)): tokens}
+    return {_parameter(innermost(model)): tokens}
 
 
-def _innermost(model: BaseChatModel) -> BaseChatModel:
+def innermost(model: BaseChatModel) -> BaseChatModel:
     """Return the model that talks to a provider: others are wrapped around it, and hand on what they are given."""
     while isinstance(inner := getattr(model, "inner", None), BaseChatModel):
         model = inner

@@ -36,6 +36,9 @@ _INPUT_DETAILS = ("input_token_details", "prompt_tokens_details")
 _OUTPUT_DETAILS = ("output_token_details", "output_tokens_details", "completion_tokens_details")
 _CACHED = ("cache_read", "cached_tokens", "priority_cache_read", "flex_cache_read")
 _REASONING = ("reasoning", "reasoning_tokens", "thinking_tokens", "priority_reasoning", "flex_reasoning")
+_WRITTEN = ("cache_creation", "cache_write_tokens")
+_WRITTEN_SHORT, _WRITTEN_HOUR = ("ephemeral_5m_input_tokens",), ("ephemeral_1h_input_tokens",)
+"""The same by how long it is kept; LangChain's client for Anthropic then reports 0 for the whole."""
 _BESIDE = ("cache_read_input_tokens", "cache_creation_input_tokens")
 """Anthropic's own fields: its input count leaves out what was read from the cache, or written to it."""
 
@@ -43,17 +46,31 @@ _BESIDE = ("cache_read_input_tokens", "cache_creation_input_tokens")
 def tokens_of(reply: BaseMessage, estimated_input: int) -> Tokens:
     """Return a reply's tokens; what the provider did not report is estimated, and marked so."""
     report = reported(reply)
-    beside = [_count(report, name) for name in _BESIDE]
-    given_in, given_out = _first(report, _INPUT) + sum(beside), _first(report, _OUTPUT)
+    # Where a server of another protocol repeats Anthropic's fields, its own count has them in it.
+    read, taken_in = (_count(report, name) for name in _BESIDE)
+    beside = read + taken_in if _count(report, _INPUT[0]) else 0
+    given_in, given_out = _first(report, _INPUT) + beside, _first(report, _OUTPUT)
     tokens_in = given_in if given_in > 0 else estimated_input
     tokens_out = given_out if given_out > 0 else size_of(reply)
+    details = _details(report, _INPUT_DETAILS)
+    cached = min(read or _first(details, _CACHED), tokens_in)
+    written, written_hour = _written(taken_in, {**_details(report, ("cache_creation",)), **details})
     return Tokens(
         input=tokens_in,
         output=tokens_out,
-        cached=min(beside[0] or _first(_details(report, _INPUT_DETAILS), _CACHED), tokens_in),
+        cached=cached,
         reasoning=min(_first(_details(report, _OUTPUT_DETAILS), _REASONING), tokens_out),
+        written=min(written, tokens_in - cached),
+        written_hour=min(written_hour, tokens_in - cached),
         estimated=given_in <= 0 or given_out <= 0,
     )
+
+
+def _written(reported_whole: int, details: Mapping[str, Any]) -> tuple[int, int]:
+    """Return what a provider took into its cache, and the part of it that it keeps for an hour."""
+    hour = _first(details, _WRITTEN_HOUR)
+    whole = max(reported_whole, _first(details, _WRITTEN), _first(details, _WRITTEN_SHORT) + hour)
+    return whole, hour
 
 
 def reported(reply: BaseMessage) -> Mapping[str, Any]:

@@ -138,10 +138,15 @@ def _finish(reply: Reply) -> str:
 
 def _usage(reply: Reply) -> dict[str, Any]:
     given, written = reply.tokens or (0, 0)
+    kept = {
+        "ephemeral_5m_input_tokens": reply.written - reply.written_hour,
+        "ephemeral_1h_input_tokens": reply.written_hour,
+    }
     return {
         "input_tokens": given - reply.cached - reply.written,
         "cache_read_input_tokens": reply.cached,
         "cache_creation_input_tokens": reply.written,
+        **({"cache_creation": kept} if reply.written_hour else {}),
         "output_tokens": written,
         "output_tokens_details": {"thinking_tokens": reply.reasoned},
     }

@@ -44,6 +44,8 @@ class _Quirks:
     """Of the input tokens: read from the provider's cache."""
     written: int = 0
     """Of the input tokens: written to that cache."""
+    written_hour: int = 0
+    """Of these: kept for an hour."""
     reasoned: int = 0
     """Of the output tokens: reasoning."""
     pause: float = 0.0
