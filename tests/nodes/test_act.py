@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.tools import ToolException
+from langchain_core.tools import StructuredTool, ToolException
 from tests.world.doors import DOORS, Desk, DoorName
 from tests.world.gates import Gate
 from tests.world.plans import planned
@@ -20,6 +20,7 @@ from loopwright import (
     RunResult,
     Runs,
     allow,
+    annotate,
     create_agent,
     happened,
     not_happened,
@@ -76,6 +77,42 @@ def test_a_tool_that_says_that_nothing_happened(checkpoints: Checkpoints, failur
         result.trail[0]["observation"],
     )
     assert ["failed"] == [row.status for row in checkpoints.ledger.effects.of_run(result.run_id)]
+
+
+def adapted(effect: Any, *, handled: bool) -> Tool:
+    """Build a tool as langchain-mcp-adapters does, of a server that tells an error."""
+
+    async def call_tool(code: str) -> Any:
+        raise ToolException(f"the bank hung up on {code}")
+
+    call_tool.__module__ = "langchain_mcp_adapters.tools"
+    made = StructuredTool.from_function(
+        coroutine=call_tool,
+        name="work",
+        description="Do some work about an order, by its code.",
+        response_format="content_and_artifact",
+        handle_tool_error=str if handled else False,
+    )
+    return annotate(made, effect=effect)
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    ("effect", "status", "observation"),
+    [
+        ("read", "succeeded", "ERROR: the bank hung up on A1"),
+        ("idempotent", "succeeded", "ERROR: ToolError: the bank hung up on A1; it is safe to try again"),
+        ("write", "waiting", ""),
+    ],
+)
+def test_an_error_that_the_adapters_tell_may_have_come_too_late(
+    checkpoints: Checkpoints, effect: str, status: str, observation: str, door: DoorName
+) -> None:
+    """They tell a server's `isError` as LangChain's `ToolException`: of a write nobody knows whether it happened."""
+    result = go(checkpoints, adapted(effect, handled=door == "async"), door=door)
+    assert status == result.status
+    assert [observation] * (status == "succeeded") == [entry["observation"] for entry in result.trail]
+    assert ["outcome_unknown"] * (status == "waiting") == [asked.question for asked in result.approvals]
 
 
 @pytest.mark.parametrize("door", DOORS)

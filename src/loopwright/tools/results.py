@@ -59,6 +59,17 @@ def unpacked(result: Any) -> Any:
     return result.content if isinstance(result, ToolMessage) else result
 
 
+def unfailed(result: Any) -> Any:
+    """Return a result, unless it is an error that a tool handed over as a message.
+
+    Raises:
+        ToolException: Then: nothing was done.
+    """
+    if isinstance(result, ToolMessage) and result.status == "error":
+        raise ToolException(to_output(result.content).text)
+    return result
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Output:
     """What a tool returned, as it can be stored."""
@@ -91,8 +102,7 @@ def to_output(value: object, *, call_id: str = "", channels: Sequence[str] = ())
     if isinstance(value, WithArtifact):
         return dataclasses.replace(to_output(value.content), artifact=to_plain_data(value.artifact))
     if isinstance(value, ToolMessage):
-        if value.status == "error":
-            raise ToolException(to_text(value.content))
+        unfailed(value)
         return dataclasses.replace(to_output(value.content), artifact=to_plain_data(value.artifact))
     blocks = _blocks(value)
     if not blocks:

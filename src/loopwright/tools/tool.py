@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal, Unpack, cast, get_type_hints, overload
 
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langchain_core.tools.base import ArgsSchema, get_all_basemodel_annotations
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from loopwright.errors import ConfigurationError
+from loopwright.errors import ConfigurationError, ToolError
 
 from .contract import Contract, Effect, check_contract
 from .deadline import call_aside
 from .injection import Hidden, hidden
 from .options import ToolOptions, declare
-from .results import WithArtifact, unpacked
+from .results import WithArtifact, safe_str, unfailed, unpacked
 from .schemas import DescribedArguments, described
 
 ResponseFormat = Literal["content", "content_and_artifact"]
@@ -126,17 +127,55 @@ def contract_of(existing: BaseTool) -> Contract:
         whole = {**args, **{name: fill.value(effect) for name, fill in fills.items()}}
         return {"type": "tool_call", "id": effect.around.call_id or effect.key, "name": existing.name, "args": whole}
 
+    told = _as_told_by_a_server if _is_of_a_server(existing) else _as_told
+
     def run(args: dict[str, Any], effect: Effect) -> Any:
-        return existing.invoke(arguments(args, effect))
+        if _can_only_be_awaited(existing):
+            return asyncio.run(arun(args, effect))
+        with told():
+            return unfailed(existing.invoke(arguments(args, effect)))
 
     async def arun(args: dict[str, Any], effect: Effect) -> Any:
-        return await existing.ainvoke(arguments(args, effect))
+        with told():
+            return unfailed(await existing.ainvoke(arguments(args, effect)))
 
     blocks = type(existing)._arun is BaseTool._arun  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the only sign that a tool can only block
     blocks = blocks or (isinstance(existing, StructuredTool) and existing.coroutine is None)
     reports = any(fill.reports for fill in fills.values())
     door = None if blocks else arun
     return check_contract(Contract(existing.name, existing.description, schema, run, arun=door, reports=reports))
+
+
+def _can_only_be_awaited(existing: BaseTool) -> bool:
+    return isinstance(existing, StructuredTool) and existing.func is None and existing.coroutine is not None
+
+
+_ADAPTERS = "langchain_mcp_adapters"
+
+
+def _is_of_a_server(existing: BaseTool) -> bool:
+    """Tell whether langchain-mcp-adapters made the tool: what it calls is an MCP server's."""
+    called = getattr(existing, "coroutine", None) or getattr(existing, "func", None)
+    return str(getattr(called, "__module__", "")).partition(".")[0] == _ADAPTERS
+
+
+@contextmanager
+def _as_told() -> Generator[None]:
+    """Leave an error as it is: LangChain's `ToolException` says that nothing was done."""
+    yield
+
+
+@contextmanager
+def _as_told_by_a_server() -> Generator[None]:
+    """Take an error for one that was met after the call had begun: the adapters tell all of a server's errors alike.
+
+    Raises:
+        ToolError: In its place.
+    """
+    try:
+        yield
+    except ToolException as error:
+        raise ToolError(safe_str(error)) from error
 
 
 def _injected(existing: BaseTool) -> dict[str, Hidden]:
