@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .approvals import ALL, Answered, Approval, Approvals, Decided, NewApproval
 from .budgets import Budgets, Drawn
-from .effects import Claim, ClaimRequest, ClaimStatus, EffectRow, Effects, EffectStatus
+from .effects import Brought, Claim, ClaimRequest, ClaimStatus, EffectRow, Effects, EffectStatus
 from .ledger import LEASE_SECONDS, Clock, Ledger
 from .log import LogRecord, LogReport
 from .metadata import FORK_KEY
@@ -27,6 +27,7 @@ __all__ = [
     "Approvals",
     "Attempt",
     "Begun",
+    "Brought",
     "Budgets",
     "Checkpoints",
     "Claim",

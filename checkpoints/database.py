@@ -13,7 +13,7 @@ from typing import Any
 from loopwright.errors import VersionUnsupported
 from loopwright.state import storable
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Of the ledger's tables."""
 
 Row = dict[str, Any]

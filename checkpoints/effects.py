@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
+
+from typing_extensions import TypedDict
 
 from loopwright.errors import EffectNotFound
 
@@ -43,6 +45,19 @@ class ClaimStatus(StrEnum):
     """The run was cancelled meanwhile: nothing was claimed."""
 
 
+class Brought(TypedDict, total=False):
+    """What a call brought beside the text of its result; plain data."""
+
+    place: str
+    """The place of the call in its run: only there is it taken into the state."""
+    update: dict[str, Any]
+    """Of open channels."""
+    artifact: Any
+    blocks: list[dict[str, Any]]
+    refused: bool
+    """Whether the tool ran, and its result was refused: then the text says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class EffectRow:
     """An effect, as the ledger has it."""
@@ -61,6 +76,7 @@ class EffectRow:
     result: Any
     began_at: float
     ended_at: float | None
+    brought: Brought = field(default_factory=Brought)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,21 +234,22 @@ class Effects:
                 return self._again(request, row)
             return self._take_over(request, row)
 
-    def settle(self, claim: EffectRow, status: EffectStatus, result: Any) -> EffectRow:
+    def settle(self, claim: EffectRow, status: EffectStatus, result: Any, brought: Brought | None = None) -> EffectRow:
         """Say what became of a claimed effect; returns what counts, which another may have said before.
 
         Args:
             claim: From a claim with `MINE`.
             status: `DONE`, `FAILED`, or `UNKNOWN` when the tool was begun and its outcome is not known.
             result: JSON-like; the stored answer.
+            brought: What the call brought beside it, for whoever carries the run on before its next checkpoint.
         """
         with self._database.serial():
             if status is EffectStatus.UNKNOWN:
                 self._lose(claim)
                 return self.get(claim.id)
             values = {"id": claim.id, "owner": claim.owner, "generation": claim.generation}
-            text = json.dumps(result)
-            won = self._database.write("settle_effect", status=status.value, result=text, now=self._clock(), **values)
+            told = {"result": json.dumps(result), "brought": json.dumps(brought) if brought else ""}
+            won = self._database.write("settle_effect", status=status.value, now=self._clock(), **told, **values)
             if won:
                 self._note("settled", claim, status=status.value)
                 return _effect(won[0])
@@ -291,5 +308,5 @@ class Effects:
 
 def _effect(row: Row) -> EffectRow:
     result: Any = json.loads(row["result"]) if row["result"] else None
-    values: dict[str, Any] = {**row, "result": result}
+    values: dict[str, Any] = {**row, "result": result, "brought": json.loads(row["brought"] or "{}")}
     return EffectRow(**values)

@@ -13,7 +13,7 @@ from loopwright.state import NOT_HAPPENED, Happened, NotHappened, Question, RunS
 from .approvals import Answered, Approval, Approvals, Decided, NewApproval
 from .budgets import Budgets
 from .database import Database
-from .effects import EffectRow, Effects, EffectStatus
+from .effects import Brought, EffectRow, Effects, EffectStatus
 from .heart import Heart
 from .lines import Lines
 from .log import Log
@@ -79,13 +79,13 @@ class Ledger:
                 if effect is not None:
                     self._answer(effect)
 
-    def settle(self, claim: EffectRow, status: EffectStatus, result: Any) -> EffectRow:
+    def settle(self, claim: EffectRow, status: EffectStatus, result: Any, brought: Brought | None = None) -> EffectRow:
         """Say what became of a claimed effect, and answer the question about it if there is one; see `Effects.settle`.
 
         There is one when a worker that was thought dead comes back after all.
         """
         with self.database.serial():
-            row = self.effects.settle(claim, status, result)
+            row = self.effects.settle(claim, status, result, brought)
             self._answer(row)
             return row
 

@@ -53,6 +53,9 @@ class RunRow:
     """JSON: what was added to its limits, one entry each time; empty for nothing."""
     context: str = ""
     """What its caller gave it besides its message: JSON, without secrets; empty for nothing."""
+    state: str = ""
+    """What its caller gave open channels of the state, while the ring has not yet taken it in: JSON; empty for
+    nothing."""
 
     @property
     def is_final(self) -> bool:
@@ -85,13 +88,12 @@ class RunTable:
         requester: str = "",
         labels: Mapping[str, str] | None = None,
         context: str = "",
+        state: str = "",
     ) -> None:
         """Note that a run was asked for; a second time changes nothing."""
         values = {"thread_id": thread_id, "agent": agent, "task": task, "requester": requester}
-        kept = dump_labels(labels)
-        self._database.write(
-            "start_run", id=run_id, input=message, labels=kept, context=context, now=self._clock(), **values
-        )
+        given = {"labels": dump_labels(labels), "context": context, "state": state}
+        self._database.write("start_run", id=run_id, input=message, now=self._clock(), **given, **values)
 
     def begin(
         self,

@@ -11,7 +11,9 @@ from loopwright.state import storable
 from .cipher import Cipher
 from .database import Call, Database, Row
 
-SEALED_COLUMNS = frozenset({"task", "input", "args", "payload", "decision", "result", "data", "key", "context"})
+SEALED_COLUMNS = frozenset(
+    {"task", "input", "args", "payload", "decision", "result", "data", "key", "context", "brought", "state"}
+)
 """Ids, names of tools and people, statuses, times and amounts stay readable: they are what is searched by."""
 
 

@@ -25,7 +25,7 @@ from langgraph.store.base import BaseStore
 
 from loopwright.checkpoints import Checkpoints, Ledger, Saver
 from loopwright.models import Native, Price
-from loopwright.nodes import AgentSpec, Ledgers, Node, act, guard, observe, reason, reopen
+from loopwright.nodes import AgentSpec, Ledgers, Node, RestoreContext, act, guard, observe, reason, reopen
 from loopwright.policy import Check, Compaction, Loops, Reflect, Rule, build_answer_rules
 from loopwright.state import AgentInput, AgentState, Budget, Limits, Rate
 from loopwright.tools import Caps, Retry
@@ -61,7 +61,7 @@ def build_ring(spec: AgentSpec, ledgers: Ledgers) -> StateGraph[AgentState, Any,
     """Assemble the ring: this function is the picture above."""
     routes = Routes(spec.limits, spec.wrap_up, spec.serial_key)
     context = spec.context.schema if spec.context is not None else None
-    ring = StateGraph(AgentState, context, input_schema=AgentInput)
+    ring = StateGraph(spec.open_channels.state_schema, context, input_schema=spec.open_channels.input_schema)
 
     ring.add_node("observe", Node("observe", observe, spec, ledgers, on_branch=reopen))
     ring.add_node("guard", Node("guard", guard, spec, ledgers, on_branch=reopen))
@@ -95,39 +95,39 @@ class Agent(CompiledStateGraph[AgentState, Any, AgentInput, AgentState]):
         """Stream as LangGraph does, within the agent's limits; each checkpoint is stored before the next step."""
         checked = checked_config(self.spec.limits, config, self.config)
         checked = with_room_to_listen(self.spec.limits, checked, options, self.stream_mode)
-        options = with_context(self.spec, options)
+        given, options = self.spec.open_channels.plain_input(input), with_context(self.spec, options)
         if is_resume(input):
             checked = checked_resume(self, input, checked)
         else:
             check_labels(self.spec.budgets, checked)
         saver = own_saver(self)
         if saver is None:
-            yield from super().stream(input, checked, **options)
+            yield from super().stream(given, checked, **options)
             return
         checked = of_own_call(checked)
         try:
             with kept_alive(self.ledger, checked):
-                yield from super().stream(input, checked, **_durable(options))
+                yield from super().stream(given, checked, **_durable(options))
         finally:
             saver.flush(checked)
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # noqa: A002 -- LangGraph's name
         """Do the same, awaited."""
         checked = checked_config(self.spec.limits, config, self.config)
-        options = with_context(self.spec, options)
+        given, options = self.spec.open_channels.plain_input(input), with_context(self.spec, options)
         if is_resume(input):
             checked = await asyncio.to_thread(checked_resume, self, input, checked)
         else:
             check_labels(self.spec.budgets, checked)
         saver = own_saver(self)
         if saver is None:
-            async for part in super().astream(input, checked, **options):
+            async for part in super().astream(given, checked, **options):
                 yield part
             return
         checked = of_own_call(checked)
         try:
             with kept_alive(self.ledger, checked):
-                async for part in super().astream(input, checked, **_durable(options)):
+                async for part in super().astream(given, checked, **_durable(options)):
                     yield part
         finally:
             await saver.aflush(checked)
@@ -156,6 +156,8 @@ def create_agent(
     checkpoints: Checkpoints | None = None,
     store: BaseStore | None = None,
     context_schema: type[Any] | None = None,
+    restore_context: RestoreContext | None = None,
+    state_schema: type[Any] | None = None,
     name: str = DEFAULT_NAME,
     max_result_characters: int = 20_000,
     max_turn_characters: int = 100_000,
@@ -203,6 +205,14 @@ def create_agent(
             what tools need on their behalf. A pydantic model, a dataclass or a `TypedDict`. Tools reach it by
             `ToolRuntime.context`; the model never sees it, and fields that are secret (`SecretStr`, or
             `Annotated[…, Secret]`) are never stored.
+        restore_context: Called as `restore_context(stored, run)` before a run is carried on by a process that was not
+            given its context, such as the command line: returns the fields that were not stored, or a whole context.
+            A hook that `Runs` is given takes its place. One that is async cannot be called by `SyncRuns` and the
+            command line.
+        state_schema: A `TypedDict` that extends `loopwright.AgentState` by channels of your own, which tools update by
+            LangGraph's `Command(update={…})`, with reducers as LangGraph takes them: `Annotated[list[str],
+            operator.add]`. They hold plain data, as long as the thread lasts; rules see them in `proposed.state`, and
+            `RunResult.state` gives them back.
         name: Shown in Studio and in traces.
         max_result_characters: How much of one tool result the model is shown. The rest is kept with the message, and
             the model can read on in it by the built-in `read_result`, which it is offered from then on.
@@ -231,6 +241,8 @@ def create_agent(
         unknown=unknown,
         store=store,
         context_schema=context_schema,
+        restore_context=restore_context,
+        state_schema=state_schema,
         caps=Caps(max_result_characters, max_turn_characters),
         answers=build_answer_rules(verify, answer_retries, verify_seconds, reflect),
         response_format=response_format,

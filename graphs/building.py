@@ -12,7 +12,7 @@ from langgraph.store.base import BaseStore
 from loopwright.checkpoints import Checkpoints
 from loopwright.errors import ConfigurationError, DuplicateTool, UnknownTool
 from loopwright.models import AnswerForm, build_form, check_form, estimate_tools
-from loopwright.nodes import AgentSpec, Candidate, ContextShape
+from loopwright.nodes import AgentSpec, Candidate, ContextShape, RestoreContext, open_channels
 from loopwright.policy import AnswerRules, Loops, Rule, check_compaction, check_conditions, check_loops, check_rules
 from loopwright.state import Budget, Limits, Rate, storable
 from loopwright.tools import READ_RESULT, Caps, Contract, Tool, build_reader, contract_of
@@ -42,6 +42,8 @@ def build_spec(
     unknown: Mapping[str, Any],
     store: BaseStore | None,
     context_schema: type[Any] | None,
+    restore_context: object,
+    state_schema: object,
     caps: Caps,
     answers: AnswerRules,
     response_format: object,
@@ -86,12 +88,26 @@ def build_spec(
         store=store,
         caps=caps,
         context=None if context_schema is None else ContextShape(context_schema),
+        restore_context=_restore_context(restore_context, context_schema),
+        open_channels=open_channels(state_schema),
         answers=answers,
         form=_form(response_format, (first, *others)),
         compaction=check_compaction(compaction),
         reading_tokens=estimate_tools([reader]),
     )
     return _check_window(spec)
+
+
+def _restore_context(hook: object, schema: type[Any] | None) -> RestoreContext | None:
+    if hook is None:
+        return None
+    if not callable(hook):
+        text = f"restore_context is {hook!r}; give a function that is called as restore_context(stored, run)"
+        raise ConfigurationError(text, option="restore_context")
+    if schema is None:
+        text = "restore_context brings contexts back, and the agent has no type for one; give context_schema= too"
+        raise ConfigurationError(text, option="restore_context")
+    return cast("RestoreContext", hook)
 
 
 def _check_window(spec: AgentSpec) -> AgentSpec:

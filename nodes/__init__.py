@@ -5,7 +5,8 @@ from __future__ import annotations
 from .act import ActTask, act
 from .attempts import FAILED_ATTEMPT, MODEL_TEXT, told_next
 from .branches import reopen
-from .contexts import ContextShape
+from .channels import OpenChannels, open_channels
+from .contexts import ContextShape, RestoreContext
 from .extending import extension_message
 from .guard import Moment, guard, moment_of
 from .ledgers import Ledgers
@@ -46,12 +47,15 @@ __all__ = [
     "Ledgers",
     "Moment",
     "Node",
+    "OpenChannels",
+    "RestoreContext",
     "act",
     "extension_message",
     "guard",
     "moment_of",
     "normal_decision",
     "observe",
+    "open_channels",
     "parse_answer",
     "payload_of",
     "reason",

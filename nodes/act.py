@@ -12,7 +12,7 @@ from langchain_core.tools import ToolException
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from typing_extensions import TypedDict
 
-from loopwright.checkpoints import Claim, ClaimRequest, ClaimStatus, EffectRow, EffectStatus, Ledger
+from loopwright.checkpoints import Brought, Claim, ClaimRequest, ClaimStatus, EffectRow, EffectStatus, Ledger
 from loopwright.crash import CrashPoint, reached
 from loopwright.policy import seconds_left
 from loopwright.state import Call, Happened, NotHappened, Outcome, Question, Result, UsageRecord, upgrade, upgrade_call
@@ -31,6 +31,7 @@ from loopwright.tools import (
 )
 
 from .billing import Bill, close_bill, open_bill
+from .bringing import brought_of, with_brought, with_output
 from .claims import claim_of, claim_on_branch, is_of_branch, place_of_call
 from .pacing import keep_pace
 from .pausing import Asked, asked_by
@@ -76,6 +77,8 @@ class _Came:
     effect: str = ""
     output: Output | None = None
     """What the tool returned; None where it was not this call that brought it."""
+    row: EffectRow | None = None
+    """The effect whose stored result answers the call."""
     asked: Asked | None = None
     """What the tool wants to know of a person, where it has paused for that."""
     cost_nano: int = 0
@@ -105,20 +108,26 @@ async def act(task: ActTask, port: Port) -> dict[str, Any]:
         result["effect"] = came.effect
     if tries:
         result["tries"] = tries
-    if came.outcome is Outcome.ERROR and contract is not None:
-        result = _with_consequence(result, contract)
+    if came.output is not None:
+        result = with_output(result, came.output)
+    if came.row is not None:
+        result = with_brought(result, came.row, place_of_call(task["call"], **_where(task, port)))
+    if result["outcome"] == Outcome.ERROR and contract is not None:
+        result = _with_consequence(result, contract, has_run=came.output is not None or came.row is not None)
     if came.asked is not None:
         result["asks"], result["asked"] = Question.PAUSE, came.asked.value
-    if came.output is not None:
-        result = _with_parts(result, came.output)
-    update: dict[str, Any] = dict(came.output.update) if came.output is not None else {}
-    return update | {"results": [result]}
+    return {"results": [result]}
 
 
-def _with_consequence(result: Result, contract: Contract) -> Result:
-    """Add what a failure of the tool means for the run."""
+def _with_consequence(result: Result, contract: Contract, *, has_run: bool) -> Result:
+    """Add what a failure of the tool means for the run.
+
+    Where it has run, and only its result was refused, nobody is asked whether a `write` shall run once more.
+    """
     match contract.on_error:
         case "observe":
+            return result
+        case "ask" if has_run and not contract.is_repeatable:
             return result
         case "ask":
             return {**result, "asks": Question.FAILURE}
@@ -131,13 +140,6 @@ def _failed(came: _Came, contract: Contract, tries: list[str]) -> _Came:
     tried = f" (tried {len(tries) + 1} times)" if tries else ""
     instead = f"; {contract.fallback} may do instead" if contract.fallback else ""
     return replace(came, text=f"{came.text}{tried}{instead}")
-
-
-def _with_parts(result: Result, output: Output) -> Result:
-    """Add what is no text: blocks and artifact."""
-    if output.blocks:
-        result = {**result, "blocks": [*output.blocks]}
-    return result if output.artifact is None else {**result, "artifact": output.artifact}
 
 
 async def _come(contract: Contract | None, task: ActTask, tries: list[str], port: Port) -> _Came:
@@ -248,7 +250,7 @@ def _paused(pause: GraphInterrupt) -> _Came:
 def _answered(output: Output) -> _Came:
     """Return what a tool brought; a `Command` that goes too far is told to the model, and changes nothing here."""
     if output.refused:
-        return _Came(Outcome.ERROR, _error(f"it ran, but its result was refused: {output.refused}"))
+        return _Came(Outcome.ERROR, _error(f"it ran, but its result was refused: {output.refused}"), output=output)
     return _Came(Outcome.DONE, output.text, output=output)
 
 
@@ -292,7 +294,7 @@ async def _claimed(claim: Claim, work: _Work) -> _Came:
         case ClaimStatus.MINE:
             return await _run(_row(claim), work)
         case ClaimStatus.DONE:
-            return _Came(Outcome.DONE, _stored(_row(claim), work))
+            return _Came(Outcome.DONE, _stored(_row(claim), work), row=_row(claim))
         case ClaimStatus.FAILED:
             return _Came(Outcome.ERROR, _error(str(claim.result)))
         case ClaimStatus.CANCELLED:
@@ -357,9 +359,14 @@ async def _run(row: EffectRow, work: _Work) -> _Came:
         raise
     reached(CrashPoint.AFTER_EFFECT)
     brought = _answered(output)
-    came = await _settle(row, EffectStatus.DONE, brought.text, work)
+    came = await _settle(row, EffectStatus.DONE, brought.text, work, _kept(output, work))
     reached(CrashPoint.AFTER_SETTLE)
     return brought if came.text == brought.text else came
+
+
+def _kept(output: Output, work: _Work) -> Brought | None:
+    """Return what of an output is settled with its effect, beside the text."""
+    return brought_of(output, place_of_call(work.task["call"], **_where(work.task, work.port)))
 
 
 def _settler(row: EffectRow, work: _Work) -> Late:
@@ -367,16 +374,19 @@ def _settler(row: EffectRow, work: _Work) -> Late:
 
     Its effect is known then, and so is the answer to the question about it.
     """
+    channels = work.port.spec.open_channels.names
 
     def settle(late: Future[Any]) -> None:
+        kept: Brought | None = None
         try:
-            text, status = to_output(late.result()).text, EffectStatus.DONE
+            output = to_output(late.result(), call_id=work.task["call"]["id"], channels=channels)
+            text, status, kept = _answered(output).text, EffectStatus.DONE, _kept(output, work)
         except (NotDone, ToolException) as error:
             text, status = safe_str(error), EffectStatus.FAILED
         except Exception:  # noqa: BLE001 -- what it did is as unknown as before
             return
         try:
-            work.ledger.settle(row, status, text)
+            work.ledger.settle(row, status, text, kept)
         except Exception:  # the database may be closed by now; then a person is asked
             extra = {"action": "late_effect_not_settled", "effect_id": row.id}
             logger.warning("effect %s ended late, and could not be settled", row.id, exc_info=True, extra=extra)
@@ -384,9 +394,11 @@ def _settler(row: EffectRow, work: _Work) -> Late:
     return settle
 
 
-async def _settle(row: EffectRow, status: EffectStatus, text: str, work: _Work) -> _Came:
+async def _settle(
+    row: EffectRow, status: EffectStatus, text: str, work: _Work, brought: Brought | None = None
+) -> _Came:
     """Settle, and answer with what counts: another may have said before what became of the effect."""
-    counts = await work.port.ask(work.ledger, work.ledger.settle, row, status, text)
+    counts = await work.port.ask(work.ledger, work.ledger.settle, row, status, text, brought)
     if counts.status == EffectStatus.DONE:
         return _Came(Outcome.DONE, str(counts.result))
     if counts.status == EffectStatus.FAILED:

@@ -16,6 +16,8 @@ from typing_extensions import is_typeddict
 from loopwright.errors import ConfigurationError
 from loopwright.state import Secret, storable_data
 
+RestoreContext = Callable[[Mapping[str, Any], Any], object]
+"""See `create_agent`. The second `Any` is a `Run`, which these rooms do not see."""
 _LEFT_OUT = object()
 """In the place of what is not stored."""
 
@@ -94,7 +96,7 @@ def _kept(value: Any, hint: Any = None) -> Any:
         value: A context, or a part of one.
         hint: Its declared type, with its marks.
     """
-    if _is_secret(hint) or isinstance(value, SecretStr | SecretBytes | PydanticSecret):
+    if is_secret(hint) or isinstance(value, SecretStr | SecretBytes | PydanticSecret):
         return _LEFT_OUT
     if (parts := _parts(value)) is not None:
         hints = _hints(type(value)) if _has_fields(type(value)) else _hints_within(hint)
@@ -143,10 +145,10 @@ def _inner(hint: Any) -> tuple[Any, ...]:
     return hint.parts if isinstance(hint, _Declared) else get_args(hint)
 
 
-def _is_secret(hint: Any) -> bool:
+def is_secret(hint: Any) -> bool:
     """Tell whether a type is marked as secret, or is one, at any depth."""
     if hint is Secret or isinstance(hint, Secret):
         return True
     if isinstance(hint, type) and issubclass(hint, SecretStr | SecretBytes | PydanticSecret):
         return True
-    return any(map(_is_secret, _inner(hint)))
+    return any(map(is_secret, _inner(hint)))

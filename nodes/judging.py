@@ -27,6 +27,8 @@ from loopwright.state import (
     storable,
 )
 
+from .bringing import with_brought
+from .claims import place_of_call
 from .port import Port
 from .questions import LEFT_UNKNOWN, WAKE, approval_id, failed, needs_of, question_of, read_answer
 from .screening import admit, call_digest, edited_call, price_of, refuse_decision, screen_call
@@ -54,6 +56,7 @@ async def judge(state: AgentState, port: Port) -> dict[str, Any]:
         else call
         for call in table
     ]
+    turn = await _with_what_came(turn, state, port, ledger)
     turn = _without_rejected_twins(turn)
     run: RunRecord = state["run"]
     if by := _cancelled_by(standing):
@@ -65,6 +68,22 @@ async def judge(state: AgentState, port: Port) -> dict[str, Any]:
     if fresh:
         await ensure_open(fresh, state, port, ledger)
     return {"turn": turn, "run": run, "usage": usage}
+
+
+async def _with_what_came(turn: list[Call], state: AgentState, port: Port, ledger: Ledger) -> list[Call]:
+    """Add to calls whose outcome is known after all what they brought beside their text: a late worker has said so."""
+    known = [call for call in turn if call["question"] == Question.OUTCOME and call["verdict"] == Verdict.ANSWERED]
+    if not known:
+        return turn
+    run_id, step = state["run"]["id"], state["usage"]["steps"]
+    where = {"thread_id": port.place.thread_id, "run_id": run_id}
+    rows = {row.id: row for row in await port.ask(ledger, ledger.effects.of_run, run_id)}
+    return [
+        {**call, "result": with_brought(call["result"], row, place_of_call(call, step=step, **where))}
+        if call in known and "result" in call and (row := rows.get(call["effect"])) is not None
+        else call
+        for call in turn
+    ]
 
 
 def _bound(call: Call, state: AgentState, port: Port) -> Call:
@@ -180,7 +199,7 @@ def _read(call: Call, answer: Answer, state: AgentState, port: Port) -> Answered
         said = excerpt(repr(answer["value"]), 100)
         return f"{said} is no decision; send {{'type': 'approve' | 'edit' | 'reject' | 'respond', …}}"
     person = _person(answer)
-    if wrong := refuse_decision(call, decision, person, state, port.spec):
+    if wrong := refuse_decision(call, decision, person, state, port.spec, context=port.context):
         return wrong
     by, roles = (person.name, person.roles) if person else ("anonymous", ())
     return Answered(decision, by, roles)
@@ -262,7 +281,7 @@ def _edited(call: Call, decision: Mapping[str, Any], by: str, state: AgentState,
     Whoever edited has decided about what a rule would only ask one person. Where it takes several, what they see must
     be what runs: the edited call is a question of its own, with whoever edited as the first who approves it.
     """
-    edited = screen_call(edited_call(call, decision), state, port.spec)
+    edited = screen_call(edited_call(call, decision), state, port.spec, port.context)
     if edited["verdict"] == Verdict.ASK and needs_of(edited)["number"] > 1:
         asked: Call = {**edited, "revision": call.get("revision", 0) + 1, "edited_by": by, "votes": [by], "error": ""}
         return _with_approval(asked, state, port)
@@ -306,7 +325,7 @@ def _rejected(call: Call, reason: str, by: str) -> Call:
 def _anew(call: Call, state: AgentState, port: Port) -> Call:
     """Put a call on the table again whose effect did not happen: screened and asked anew, under a new claim."""
     fresh: Call = {**call, "attempt": call["attempt"] + 1, "question": Question.APPROVAL, "effect": ""}
-    screened = screen_call(fresh, state, port.spec)
+    screened = screen_call(fresh, state, port.spec, port.context)
     if screened["verdict"] != Verdict.ASK:
         return screened
     return _with_approval(screened, state, port)

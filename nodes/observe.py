@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
@@ -41,13 +42,16 @@ from loopwright.state import (
 )
 from loopwright.tools import FULL_TEXT, Shown, reader_id, shares, show
 
-from .claims import claim_of, claim_on_branch
+from .bringing import with_brought
+from .claims import claim_of, claim_on_branch, place_of_call
 from .context import Fence, is_users, source_of, unrecorded
 from .extending import extensions_to_take, go_on
 from .ladder import LOOP_GUARD, LOOP_NOTES
 from .port import Port
 from .questions import LEFT_UNKNOWN, failed
 from .screening import call_digest
+
+logger = logging.getLogger(__name__)
 
 TASK_CHARACTERS = 200
 SUPERSEDED = "not run: superseded by a newer message"
@@ -216,7 +220,10 @@ async def _close_turn(state: AgentState, port: Port, ledger: Ledger) -> dict[str
     rows = await port.ask(ledger, ledger.effects.of_run, state["run"]["id"])
     begun = {row.id: row for row in rows}
     waits = any(call["verdict"] == Verdict.ASK for call in turn)  # then none of the others was begun
-    closed = [_closed(call, begun.get(_effect_id(call, rows, state, port)), waits=waits) for call in turn]
+    closed = [
+        _closed(call, begun.get(_effect_id(call, rows, state, port)), _place(call, state, port), waits=waits)
+        for call in turn
+    ]
     return _told(closed, state, port)
 
 
@@ -245,7 +252,12 @@ def _effect_id(call: Call, begun: Sequence[EffectRow], state: AgentState, port: 
     return claim_on_branch(request, branch, begun).id if branch else request.id
 
 
-def _closed(call: Call, row: EffectRow | None, *, waits: bool) -> Call:
+def _place(call: Call, state: AgentState, port: Port) -> str:
+    where = {"thread_id": port.place.thread_id, "run_id": state["run"]["id"]}
+    return place_of_call(call, step=state["usage"]["steps"], **where)
+
+
+def _closed(call: Call, row: EffectRow | None, place: str, *, waits: bool) -> Call:
     """Return the call with what became of it."""
     if call.get("result"):
         return call
@@ -257,7 +269,8 @@ def _closed(call: Call, row: EffectRow | None, *, waits: bool) -> Call:
             return failed(call)
         return {**call, "why": SUPERSEDED if waits and call["verdict"] == Verdict.ALLOW else _left(call)}
     if row.status == EffectStatus.DONE:
-        return {**call, "result": instant_result(call["id"], Outcome.DONE, str(row.result))}
+        done = instant_result(call["id"], Outcome.DONE, str(row.result))
+        return {**call, "result": with_brought(done, row, place)}
     if row.status == EffectStatus.FAILED:
         return {**call, "result": instant_result(call["id"], Outcome.ERROR, f"ERROR: {row.result}")}
     return {**call, "result": instant_result(call["id"], Outcome.UNKNOWN, LEFT_UNKNOWN)}
@@ -333,6 +346,7 @@ def _handed_over(turn: Iterable[Call], port: Port) -> str:
 def _told(turn: list[Call], state: AgentState, port: Port) -> dict[str, Any]:
     """Return the turn as tool messages, in call order, as trail entries, and with the sources of foreign text."""
     run_id, step = state["run"]["id"], state["usage"]["steps"]
+    turn, written = _folded(turn, state, port)
     fitting = zip(turn, shares([len(_text(call)) for call in turn], port.spec.caps), strict=True)
     messages = [_message(call, share, run_id, step, port) for call, share in fitting]
     told: dict[str, Any] = {"messages": messages, "trail": [_entry(call, run_id, step) for call in turn]}
@@ -341,7 +355,29 @@ def _told(turn: list[Call], state: AgentState, port: Port) -> dict[str, Any]:
         for call, message in zip(turn, messages, strict=True)
         if _is_foreign(call, port)
     ]
-    return {**told, "taint": taint} if taint else told
+    return {**written, **told, "taint": taint} if taint else {**written, **told}
+
+
+def _folded(turn: list[Call], state: AgentState, port: Port) -> tuple[list[Call], Mapping[str, Any]]:
+    """Return the turn, and what its calls' updates make of the open channels, each told with its result, once.
+
+    A call alone was seen to fit when it ran. Where several do not fit together, the later one says so.
+    """
+    updates = [result.get("update", {}) if (result := call.get("result")) else {} for call in turn]
+    if not any(updates):
+        return turn, {}
+    folded = port.spec.open_channels.folded(updates, state)
+    return [_marked(call, folded.refused.get(place)) for place, call in enumerate(turn)], folded.written
+
+
+def _marked(call: Call, refused: str | None) -> Call:
+    """Return a call whose result says that its update was not taken in."""
+    result = call.get("result")
+    if refused is None or result is None:
+        return call
+    logger.warning("an update by %s was not taken in: %s", call["name"], refused, extra={"action": "update_refused"})
+    text = f"{result['text']}\n\nERROR: its update of the state was not taken in: {refused}"
+    return {**call, "result": {**result, "text": text}}
 
 
 def _is_foreign(call: Call, port: Port) -> bool:

@@ -144,17 +144,23 @@ class Port(ABC):
         runtime = given.get("__pregel_runtime")
         read: Callable[[list[str]], dict[str, Any]] | None = given.get(CONFIG_KEY_READ)
         write: StreamWriter = getattr(runtime, "stream_writer", None) or _unheard
-        channels = [*self.spec.channels]
+        channels = [*self.spec.readable]
         return Surroundings(
             call_id=call_id,
             read=(lambda: read(channels)) if read else dict,
             config=self._config,
-            context=getattr(runtime, "context", None),
+            context=self.context,
             store=getattr(runtime, "store", None),
             write=write,
             report=lambda text: _report(progress_of(call_id, tool, text), write, given.get(HEARD_KEY)),
             tools=self.spec.offered,
         )
+
+    @property
+    def context(self) -> Any:
+        """What the caller gave the run besides its message; None for nothing."""
+        given: dict[str, Any] = self._config.get("configurable") or {}
+        return getattr(given.get("__pregel_runtime"), "context", None)
 
     def speaking(self, spec: AgentSpec) -> Self:
         """Return the same port for the agent with another model."""

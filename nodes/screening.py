@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
@@ -42,8 +42,8 @@ from .questions import choices_of, needs_of
 from .spec import AgentSpec
 
 
-def screen_call(call: Call, state: AgentState, spec: AgentSpec) -> Call:
-    """Return the call with its verdict."""
+def screen_call(call: Call, state: AgentState, spec: AgentSpec, context: object) -> Call:
+    """Return the call with its verdict; `context` is the run's, for the rules."""
     contract = spec.tools.get(call["name"])
     if contract is None:
         known = ", ".join(tool.name for tool in spec.offered) or "none"
@@ -59,7 +59,7 @@ def screen_call(call: Call, state: AgentState, spec: AgentSpec) -> Call:
     checked = _checked(call, args, contract)
     if refused := _refused_before(checked, state):
         return {**checked, "verdict": Verdict.DENY, "why": refused, "by": "the earlier decision"}
-    proposed = _proposed(checked, contract, state, spec)
+    proposed = _proposed(checked, contract, state, spec, context)
     seen = tighten(screen(spec.rules, proposed), spec.rules, proposed)
     judged: Call = {**checked, "verdict": seen.verdict, "why": seen.why, "by": seen.by}
     if seen.verdict is Verdict.ASK and proposed.taint:
@@ -95,7 +95,7 @@ def _explain(error: ValidationError) -> str:
     return "; ".join(parts)
 
 
-def _proposed(call: Call, contract: Contract, state: AgentState, spec: AgentSpec) -> ProposedCall:
+def _proposed(call: Call, contract: Contract, state: AgentState, spec: AgentSpec, context: object) -> ProposedCall:
     """Return what the rules see of a call.
 
     The whole transcript is read for it only where something looks: a rule with a predicate, or whoever is asked about
@@ -117,6 +117,8 @@ def _proposed(call: Call, contract: Contract, state: AgentState, spec: AgentSpec
         told=told_before(messages),
         taint=taint,
         observed=observed_in(messages),
+        context=context,
+        state=spec.open_channels.of(cast("Mapping[str, Any]", state)),
         turn=[earlier for earlier in state.get("turn") or () if earlier["ordinal"] < call["ordinal"]],
     )
 
@@ -192,7 +194,13 @@ def normal_decision(call: Call, decision: PersonDecision) -> dict[str, Any]:
 
 
 def refuse_decision(
-    call: Call, decision: Mapping[str, Any], by: Person | None, state: AgentState, spec: AgentSpec
+    call: Call,
+    decision: Mapping[str, Any],
+    by: Person | None,
+    state: AgentState,
+    spec: AgentSpec,
+    *,
+    context: object,
 ) -> str:
     """Say why a decision cannot be taken on this question; empty when it can.
 
@@ -202,6 +210,7 @@ def refuse_decision(
         by: Who decides; None: nobody knows.
         state: For the rules that judge an edit.
         spec: Likewise.
+        context: Likewise; the run's.
     """
     kind, needs = decision["type"], needs_of(call)
     if kind not in needs["decisions"]:
@@ -210,7 +219,9 @@ def refuse_decision(
         return refused
     if kind == "respond":
         return _refuse_words(call, str(decision.get("message") or ""))
-    return _refuse_edit(screen_call(edited_call(call, decision), state, spec), by, spec) if kind == "edit" else ""
+    if kind != "edit":
+        return ""
+    return _refuse_edit(screen_call(edited_call(call, decision), state, spec, context), by, spec)
 
 
 def _refuse_words(call: Call, text: str) -> str:

@@ -18,7 +18,8 @@ from loopwright.policy import AnswerRules, Bounds, Compaction, Loops, Rule, boun
 from loopwright.state import Budget, Call, Limits, Purpose, Rate, RunRecord, ThreadRecord, digest
 from loopwright.tools import UNTRUSTED_NOTE, Caps, Contract, Retry, full_text
 
-from .contexts import ContextShape
+from .channels import OpenChannels
+from .contexts import ContextShape, RestoreContext
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,15 @@ class AgentSpec:
     """How often each model is asked, where the same request can succeed a moment later."""
     model_timeout: float | None = None
     """Seconds that one attempt at a model may take; None: all that are left of `max_seconds`."""
-    channels: tuple[str, ...] = ("messages", "run", "usage", "thread", "trail")
-    """What a tool can read of the state."""
-
-    open_channels: tuple[str, ...] = ()
+    restore_context: RestoreContext | None = None
+    """Brings back what of a context is not stored, where `Runs` has no hook of its own."""
+    open_channels: OpenChannels = field(default_factory=OpenChannels)
     """The channels that a tool may write: the user's own."""
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """The channels of the state that a tool can read."""
+        return (*_READABLE, *self.open_channels.names)
 
     def instructions_for(self, purpose: Purpose) -> str:
         """Return what the model is told before the transcript.
@@ -167,6 +172,9 @@ class AgentSpec:
         """
         tools = {name: (tool.effect.value, tool.schema.model_json_schema()) for name, tool in self.tools.items()}
         return digest(self.name, tools, [_told(rule) for rule in self.rules])
+
+
+_READABLE = ("messages", "run", "usage", "thread", "trail")
 
 
 def _told(rule: Rule) -> list[object]:

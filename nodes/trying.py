@@ -5,6 +5,7 @@ from __future__ import annotations
 from loopwright.state import Call, excerpt
 from loopwright.tools import Contract, Effect, Late, Output, safe_str, to_output
 
+from .channels import OpenChannels
 from .pacing import keep_pace
 from .pausing import answered
 from .port import Port
@@ -34,7 +35,7 @@ async def run_tool(
     Raises:
         Exception: Whatever the last try raised; `OutOfTime` if there was no time left.
     """
-    until = port.elapsed() + seconds
+    until, channels = port.elapsed() + seconds, port.spec.open_channels
     while True:
         left = until - port.elapsed() if tries else seconds
         try:
@@ -50,7 +51,16 @@ async def run_tool(
                 raise
             tries.append(excerpt(f"{type(error).__name__}: {safe_str(error)}"))
         else:
-            return to_output(value, call_id=effect.around.call_id, channels=port.spec.open_channels)
+            return _taken(to_output(value, call_id=effect.around.call_id, channels=channels.names), effect, channels)
+
+
+def _taken(output: Output, effect: Effect, channels: OpenChannels) -> Output:
+    """Return the output, or why its update cannot be taken in: its effect is not settled yet, so it can still be told.
+
+    Other calls of the turn may update the same channels: what comes of all of them together is seen by `observe`.
+    """
+    refused = channels.refuse(output.update, effect.around.read()) if output.update else ""
+    return Output("", refused=refused) if refused else output
 
 
 def _wait(contract: Contract, error: Exception, tried: int, port: Port) -> float | None:

@@ -96,6 +96,8 @@ class Result(TypedDict):
     """What the tool wants to know, where it asks."""
     artifact: NotRequired[Any]
     """What the tool returned for programs: plain data."""
+    update: NotRequired[dict[str, Any]]
+    """What it writes into open channels, once the result is told: plain data. From release 0.3 on."""
     effect: NotRequired[str]
     """The id of the effect, where its outcome is unknown."""
     cost_nano: NotRequired[int]

@@ -12,7 +12,8 @@ import pytest
 import loopwright
 
 NAMES = [
-    *("Agent", "Approval", "Budget", "Checkpoints", "Compaction", "Effect", "Event", "EventKind", "Limits", "Loops"),
+    *("Agent", "AgentState", "Approval", "Budget", "Checkpoints", "Compaction", "Effect", "Event", "EventKind"),
+    *("Limits", "Loops"),
     *("LoopwrightError", "Native", "NotDone", "Person", "Price", "ProposedAnswer", "ProposedCall", "Rate"),
     *("Receipt", "Reflect", "Retry", "Run", "RunResult", "RunStatus", "Runs", "Secret", "StopReason"),
     *("SyncRuns", "Usage", "allow", "annotate", "aopen_checkpoints", "approve", "ask", "check", "confirmed"),

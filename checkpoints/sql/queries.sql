@@ -2,15 +2,17 @@
 
 -- name: start_run
 -- A run that was asked for and is not yet taken in; starting it again changes nothing.
-insert into lw_runs (id, thread_id, agent, task, input, status, requester, labels, context, created_at, updated_at)
-values (:id, :thread_id, :agent, :task, :input, 'running', :requester, :labels, :context, :now, :now)
+insert into lw_runs
+    (id, thread_id, agent, task, input, status, requester, labels, context, state, created_at, updated_at)
+values
+    (:id, :thread_id, :agent, :task, :input, 'running', :requester, :labels, :context, :state, :now, :now)
 on conflict (id) do nothing;
 
 -- name: begin_run
 -- The ring has taken the task in.
 insert into lw_runs (id, thread_id, agent, task, status, requester, labels, created_at, updated_at)
 values (:id, :thread_id, :agent, :task, 'running', :requester, :labels, :now, :now)
-on conflict (id) do update set input = '', updated_at = :now;
+on conflict (id) do update set input = '', state = '', updated_at = :now;
 
 -- name: set_run_status
 -- Saying again that it waits must not move `updated_at`: what was decided after that is still to be carried out.
@@ -179,7 +181,7 @@ returning *;
 -- name: reclaim_effect
 -- Take over what another has left, if nobody else did meanwhile.
 update lw_effects set status = 'claimed', owner = :owner, generation = generation + 1, until = :until, digest = :digest,
-    run_id = :run_id, thread_id = :thread_id, began_at = :now, result = '', ended_at = null
+    run_id = :run_id, thread_id = :thread_id, began_at = :now, result = '', brought = '', ended_at = null
 where id = :id and generation = :generation and status = :status
 returning *;
 
@@ -198,7 +200,7 @@ returning generation;
 
 -- name: settle_effect
 -- Only who claimed it last may say what became of it; an outcome that was unknown may become known.
-update lw_effects set status = :status, result = :result, ended_at = :now
+update lw_effects set status = :status, result = :result, brought = :brought, ended_at = :now
 where id = :id and owner = :owner and generation = :generation and status in ('claimed', 'unknown')
 returning *;
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from loopwright.runs import Event, EventKind, Receipt, Run, RunResult, Runs, SyncRuns
     from loopwright.state import (
+        AgentState,
         Budget,
         Limits,
         Person,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Agent",
+    "AgentState",
     "Approval",
     "Budget",
     "Checkpoints",
@@ -119,6 +121,7 @@ _ROOMS = {
     ),
     "runs": ("Event", "EventKind", "Receipt", "Run", "RunResult", "Runs", "SyncRuns"),
     "state": (
+        "AgentState",
         "Budget",
         "Limits",
         "Person",

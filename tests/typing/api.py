@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, assert_type
+from typing import Annotated, Any, assert_type
 
 from langchain_core.tools import BaseTool
+from langgraph.prebuilt import ToolRuntime
+from langgraph.types import Command
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from loopwright import (
     Agent,
+    AgentState,
     Approval,
     Checkpoints,
     Effect,
@@ -188,3 +192,46 @@ async def remind(asked: Approval) -> None:
 def remind_all(agent: Agent, checkpoints: Checkpoints) -> tuple[Runs, SyncRuns]:
     """Runs that tell somebody of what waits for long."""
     return Runs(agent, checkpoints, on_reminder=remind), SyncRuns(agent, checkpoints, on_reminder=print)
+
+
+class Shopping(AgentState):
+    """A state with channels of its own."""
+
+    basket: Annotated[list[str], operator.add]
+
+
+class Clerk(BaseModel):
+    """A context."""
+
+    tier: int
+
+
+@tool(effect="write")
+def put(item: str, runtime: ToolRuntime[Clerk, Shopping]) -> Command[Any]:
+    """Put an item into the basket."""
+    assert_type(runtime.state["basket"], list[str])
+    return Command(update={"basket": [item] * runtime.context.tier})
+
+
+def is_senior(proposed: ProposedCall) -> bool:
+    """A predicate over context and channels."""
+    return bool(proposed.context.tier > len(proposed.state["basket"]))
+
+
+def bring_back(stored: Mapping[str, Any], run: Run) -> Mapping[str, Any]:
+    """A hook of the agent's own."""
+    return {**stored, "tier": len(run.requester)}
+
+
+def keep_shopping(checkpoints: Checkpoints) -> None:
+    """Channels and contexts."""
+    agent = create_agent(
+        "demo",
+        [put],
+        permissions=[allow("put", when=is_senior)],
+        state_schema=Shopping,
+        context_schema=Clerk,
+        restore_context=bring_back,
+    )
+    result = SyncRuns(agent, checkpoints).run("Hi.", thread_id="t", state={"basket": ["fig"]}, context=Clerk(tier=1))
+    assert_type(result.state, Mapping[str, Any])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any, Final, Literal, NamedTuple, Never, cast
 
@@ -63,6 +63,27 @@ class ProposedCall:
     """What tools returned on this thread, oldest first."""
     turn: Sequence[Call] = ()
     """The calls of the same turn that were judged before it."""
+    context: Any = None
+    """What the caller gave the run as `context=`, secrets as the type has them; None for nothing.
+
+    `Any`: each agent has its own type. What of it cannot be copied, such as a connection, is handed out itself.
+    """
+    state: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The open channels (`state_schema=`), as they stood when the call was proposed. `Any`: they are the user's own."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ProposedCall:
+        """Return a copy; what a context holds need not be made to be copied."""
+        copied = {
+            each.name: copy.deepcopy(getattr(self, each.name), memo) for each in fields(self) if each.name != "context"
+        }
+        return ProposedCall(**copied, context=_copied(self.context, memo))
+
+
+def _copied(context: Any, memo: dict[int, Any]) -> Any:
+    try:
+        return copy.deepcopy(context, memo)
+    except Exception:  # noqa: BLE001 -- whatever stands in it: a connection, a lock
+        return copy.copy(context)
 
 
 Predicate = Callable[[ProposedCall], bool]

@@ -37,7 +37,8 @@ async def decide(driver: Driver, approval_id: str, decision: object, by: object)
         state = await driver.state(row)
         call = _call_of(approval, state)
         plain = _plain(approval_id, call, decision)
-        if wrong := refuse_decision(call, plain, person, state, driver.agent.spec):
+        context = await driver.context_of(row) if plain["type"] == "edit" else None  # an edit is judged by the rules
+        if wrong := refuse_decision(call, plain, person, state, driver.agent.spec, context=context):
             raise InvalidDecision(f"approval {approval_id}: {wrong}", approval_id=approval_id)
     else:
         plain = _plain(approval_id, _kept_call(approval), decision)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -75,7 +76,9 @@ class Driver:
         self.door = door
         self.reference = reference or _default_reference(agent)
         self.on_reminder = options.get("on_reminder")
-        self._contexts = Contexts(agent.spec.context, door, options.get("restore_context"))
+        self._contexts = Contexts(
+            agent.spec.context, door, options.get("restore_context") or agent.spec.restore_context
+        )
 
     async def start(self, message: str, thread_id: object, options: RunOptions) -> RunRow:
         """Note a run in the ledger; with an id that was used before, return the run that is there."""
@@ -89,6 +92,7 @@ class Driver:
         checked = checked_labels(options.get("labels"))
         for budget in self.agent.spec.budgets:
             check_label(budget, checked)
+        given = await self._given_state(thread, options.get("state"))
         new_id = run_id or uuid.uuid4().hex
         await self.door.blocking(
             self.ledger.runs.start,
@@ -100,6 +104,7 @@ class Driver:
             requester=requester,
             labels=checked,
             context=self._contexts.kept(context),
+            state=json.dumps(given) if given else "",
         )
         row = await self.row(new_id)
         asked = (thread, requester, checked)
@@ -109,6 +114,14 @@ class Driver:
         if not row.is_final:
             self._contexts.remember(row.id, context)
         return row
+
+    async def _given_state(self, thread_id: str, state: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return what is given for open channels; their reducers are asked before anything is stored."""
+        channels = self.agent.spec.open_channels
+        if not state:
+            return channels.taken(state, {})
+        snapshot = await self.door.snapshot(self.agent, {"configurable": {"thread_id": thread_id}})
+        return channels.taken(state, cast("Mapping[str, Any]", snapshot.values))
 
     def _check_requester(self, requester: object) -> None:
         """Refuse what names nobody, and a run of which a rule would need to know for whom it is.
@@ -162,6 +175,15 @@ class Driver:
             raise RunError(text + "give both the same reference=", run_id=run_id, agent=row.agent)
         return row
 
+    async def context_of(self, row: RunRow) -> Any:
+        """Return the context of a run for the rules that judge an edit; None where no rule looks at one.
+
+        Raises:
+            RunError: If it cannot be brought back here.
+        """
+        looks = any(rule.when is not None for rule in self.agent.spec.rules)
+        return await self._contexts.of(row) if looks else None
+
     async def _is_bound(self, row: RunRow) -> bool:
         begun = await self.door.blocking(self.ledger.runs.begun, row.id)
         return begun is not None and begun.binding == self.agent.spec.binding
@@ -183,7 +205,7 @@ class Driver:
         """Return how a run stands."""
         row = await self.row(run_id)
         open_ = await self.door.blocking(self.ledger.approvals.list_open, run_id, ALL)
-        return result_of(row, await self.state(row), open_, self.agent.spec.form)
+        return result_of(row, await self.state(row), open_, self.agent.spec)
 
     async def drive(self, run_id: str, *, tokens: bool = False) -> AsyncGenerator[Event]:
         """Drive a run to its next rest; yields what happens, the result last.
@@ -287,7 +309,8 @@ class Driver:
         mine = _message_id(row)
         arrived = [message.id for message in state.get("messages") or ()]
         if mine not in arrived and row.input:
-            return {"messages": [HumanMessage(row.input, id=mine)]}
+            given: dict[str, Any] = json.loads(row.state) if row.state else {}
+            return {**given, "messages": [HumanMessage(row.input, id=mine)]}
         if arrived and arrived[-1] == mine and _has_untaken_task(snapshot, state):
             return None
         if current_run(state) is None and not _has_untaken_task(snapshot, state):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from typing import Any
 
 from typing_extensions import TypedDict
 
@@ -23,7 +24,8 @@ class DrivingOptions(TypedDict, total=False):
     workers there are; again if it raised. Under `Runs` it may be async, and a plain one runs in a thread."""
     restore_context: RestoreContext | None
     """Called as `restore_context(stored, run)` before a run is carried on whose caller gave a context: `stored` are its
-    fields without the secret ones. Returns the others, or a whole context. Async or not as `on_reminder`."""
+    fields without the secret ones. Returns the others, or a whole context. Async or not as `on_reminder`. Left out, the
+    agent's own is called, if it has one."""
 
 
 class RunOptions(TypedDict, total=False):
@@ -39,6 +41,9 @@ class RunOptions(TypedDict, total=False):
     context: object
     """What tools get as `ToolRuntime.context`: an object of the agent's `context_schema`, or its fields. Its secret
     fields are never stored; see `restore_context`."""
+    state: Mapping[str, Any] | None
+    """What the agent's own channels (`state_schema=`) are given with the message, as plain data: each goes through its
+    reducer. Of a run that was started before under this id, what was given first counts."""
 
 
 class ExtendOptions(TypedDict, total=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -14,7 +14,6 @@ from langchain_core.messages import AnyMessage
 
 from loopwright import nodes
 from loopwright.checkpoints import Approval, RunRow
-from loopwright.models import AnswerForm
 from loopwright.state import (
     CANCEL,
     EXPIRE,
@@ -95,6 +94,11 @@ class RunResult:
     """What of the transcript was no longer sent whole, once it had outgrown the context window; oldest first."""
     failures: tuple[FailedAttempt, ...] = ()
     """The newest attempts at a model that failed, whatever came of the run."""
+    state: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The thread's open channels (`state_schema=`) as they stand; copies. Those that hold nothing yet are left out.
+
+    `Any`: they are the user's own.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +237,7 @@ def run_of(row: RunRow) -> Run:
     )
 
 
-def result_of(
-    row: RunRow, state: AgentState, approvals: Sequence[Approval], form: AnswerForm | None = None
-) -> RunResult:
+def result_of(row: RunRow, state: AgentState, approvals: Sequence[Approval], spec: nodes.AgentSpec) -> RunResult:
     """Build the result of a run from its thread's state; a thread that went on tells only how the run ended."""
     newest = current_run(state)
     run = newest if newest and newest["id"] == row.id else None
@@ -244,6 +246,7 @@ def result_of(
         status = RunStatus.WAITING
     reason = run["reason"] if run else row.reason
     over = run.get("over_limit") if run else None
+    form = spec.form
     output = run.get("output") if run and status is RunStatus.SUCCEEDED else None
     return RunResult(
         run_id=row.id,
@@ -262,6 +265,7 @@ def result_of(
         output=form.rebuild(output) if form is not None and output is not None else copy.deepcopy(output),
         objections=tuple(copy.deepcopy(run.get("objections", []))) if run else (),
         compactions=tuple(copy.deepcopy(made) for made in state.get("compactions") or () if made["run"] == row.id),
+        state=spec.open_channels.of(cast("Mapping[str, Any]", state)),
     )
 
 

@@ -62,11 +62,12 @@ class Runs:
         Args:
             message: The task, in the user's words.
             thread_id: The conversation that it belongs to.
-            **options: See `RunOptions`: `run_id`, `requester`, `labels` and `context`.
+            **options: See `RunOptions`: `run_id`, `requester`, `labels`, `context` and `state`.
 
         Raises:
             ConfigurationError: If the message is empty, the thread id or a label cannot be used, the context does not
-                fit, a rule needs a requester, a budget a label, or an option is unknown.
+                fit, a channel does not take what it is given, a rule needs a requester, a budget a label, or an option
+                is unknown.
         """
         row = await self._driver.start(message, thread_id, options)
         self._spawn(row.id)

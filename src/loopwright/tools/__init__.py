@@ -15,7 +15,7 @@ from .options import ToolOptions
 from .pages import build_read_url, read_url
 from .python import CodeFailed, run_code, run_python
 from .reading import build_reader
-from .results import EMPTY, MAX_KEPT, NOTHING, Output, safe_str, to_output, to_text
+from .results import EMPTY, MAX_KEPT, NOTHING, OVERWRITE, Output, safe_str, to_output, to_plain_data, to_text
 from .retrying import Retry
 from .searching import Hit, Search, SearchFailed, build_web_search, ddgs, searxng, web_search
 from .shortening import FULL_TEXT, READ_RESULT, Caps, Shown, full_text, reader_id, shares, show
@@ -27,6 +27,7 @@ __all__ = [
     "FULL_TEXT",
     "MAX_KEPT",
     "NOTHING",
+    "OVERWRITE",
     "READ_RESULT",
     "UNTRUSTED_NOTE",
     "Aborted",
@@ -82,6 +83,7 @@ __all__ = [
     "shares",
     "show",
     "to_output",
+    "to_plain_data",
     "to_text",
     "tool",
     "unmark",

@@ -12,13 +12,15 @@ from typing import Any, Self, cast
 
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import ToolException
-from langgraph.types import Command
+from langgraph.types import Command, Overwrite
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from loopwright.errors import ToolError
 from loopwright.state import storable, storable_data
 
+OVERWRITE = "__overwrite__"
+"""The one key of an update that takes the place of what a channel holds, whatever its reducer: LangGraph's own."""
 NOTHING = "(no result)"
 """What the model reads when a tool returned None."""
 EMPTY = "(empty text)"
@@ -29,6 +31,8 @@ MAX_ITEMS = 10_000
 """Items that are read of a list or an iterator within a result: it could have no end."""
 MAX_DEPTH = 60
 """Containers within containers."""
+MAX_BITS = 10_000
+"""Of a whole number that is written in decimal digits; Python refuses to write longer ones so."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ class Output:
     artifact: Any = None
     """For programs; plain data."""
     update: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
-    """What a `Command` writes into channels of the state."""
+    """What a `Command` writes into open channels of the state: plain data."""
     refused: str = ""
     """Why a `Command` could not be carried out; the rest of it is not either."""
 
@@ -129,12 +133,31 @@ def _commanded(command: Command[Any], call_id: str, channels: Sequence[str]) -> 
         mine_ = ", ".join(channels) or "none"
         return Output("", refused=f"a tool may not update {', '.join(foreign)}; the channels open to it are: {mine_}")
     output = to_output(mine[0]) if mine else Output(f"updated {', '.join(given)}" if given else NOTHING)
-    return dataclasses.replace(output, update={name: to_plain_data(part) for name, part in given.items()})
+    return dataclasses.replace(output, update={name: _update(part) for name, part in given.items()})
+
+
+def _update(part: Any) -> Any:
+    """Return one update as plain data; LangGraph's `Overwrite` in its plain form."""
+    return {OVERWRITE: to_plain_data(part.value)} if isinstance(part, Overwrite) else to_plain_data(part)
 
 
 def to_plain_data(value: Any) -> Any:
-    """Return a value as data that every store can keep: the same, where it is plain already."""
-    return None if value is None else storable_data(_plain(value))
+    """Return a value as data that every store can keep: the same, where it is plain already. Never raises.
+
+    What has no JSON form is replaced as in a result; a whole number above 64 bits becomes its digits.
+    """
+    return None if value is None else _fitting(storable_data(_plain(value)))
+
+
+def _fitting(plain: Any) -> Any:
+    """Return plain data without numbers that no checkpoint keeps."""
+    if isinstance(plain, int) and not -(2**63) <= plain < 2**64:
+        return hex(plain) if plain.bit_length() > MAX_BITS else str(plain)
+    if isinstance(plain, dict):
+        return {key: _fitting(item) for key, item in cast("dict[str, Any]", plain).items()}
+    if isinstance(plain, list):
+        return [_fitting(item) for item in cast("list[Any]", plain)]  # type: ignore[redundant-cast]  # pyright needs it
+    return plain
 
 
 def to_text(value: object) -> str:
