@@ -44,6 +44,46 @@ agent = create_agent(ScriptedModel([plan] * 9), [pay], limits=Limits(max_steps=8
 '''
 
 
+CLERK = '''
+import operator
+from typing import Annotated, Any
+
+from langgraph.prebuilt import ToolRuntime
+from langgraph.types import Command
+from pydantic import BaseModel, SecretStr
+
+from loopwright import AgentState, create_agent, tool
+from loopwright.testing import ScriptedModel, call
+
+
+class Clerk(BaseModel):
+    name: str
+    pin: SecretStr
+
+
+class State(AgentState):
+    paid: Annotated[list[int], operator.add]
+
+
+@tool(effect="write")
+def pay(amount: int, runtime: ToolRuntime[Clerk, Any]) -> Command[Any]:
+    """Pay an amount. Use it when asked to."""
+    clerk = runtime.context
+    with open("paid.txt", "a") as book:
+        book.write(f"{amount} after {runtime.state['paid']} by {clerk.name} with {clerk.pin.get_secret_value()}\\n")
+    return Command(update={"paid": [amount]})
+
+
+agent = create_agent(
+    ScriptedModel([lambda messages: "Paid." if messages[-1].type == "tool" else call("pay", amount=5)] * 9),
+    [pay],
+    state_schema=State,
+    context_schema=Clerk,
+    restore_context=lambda stored, run: {"pin": f"the pin of {stored['name']}"},
+)
+'''
+
+
 @pytest.mark.parametrize(
     ("question", "words"),
     [
@@ -100,6 +140,25 @@ def test_a_refund_waits_in_one_process_and_is_paid_in_another(terminal: Terminal
     assert "Done: 250000 was refunded for order A100" in approved.out
     assert [("A100", 250000)] == terminal.refunds()
     assert [] == terminal.open_questions()
+
+
+def test_a_context_comes_back_in_another_process(terminal: Terminal) -> None:
+    """Its plain fields from the database, its secret from the hook that the agent's module has; its channels too."""
+    terminal.write("clerk.py", CLERK)
+    (terminal.folder / "context.json").write_text('{"name": "Ana", "pin": "hunter2"}')
+    given = ["--context", "@context.json", "--state", '{"paid": [1]}']
+    asked = terminal.ask("Pay.", "--agent", "clerk:agent", *given)
+    assert "succeeded (answered)" in terminal.run("approve", asked["id"], "--by", "bo").out
+    assert "5 after [1] by Ana with the pin of Ana\n" == (terminal.folder / "paid.txt").read_text()
+
+
+@pytest.mark.parametrize("context", ["hunter2", "[1]", "@hunter2.json"])
+def test_a_context_that_is_none_is_not_told(terminal: Terminal, context: str) -> None:
+    """What was typed may be secret; the name of a file is told."""
+    terminal.write("clerk.py", CLERK)
+    ended = terminal.run("run", "Pay.", "--agent", "clerk:agent", "--context", context)
+    assert (1, context.startswith("@")) == (ended.code, "hunter2" in ended.err)
+    assert ended.err.startswith("error: --context")
 
 
 def test_a_run_that_goes_on_sees_the_shop_as_it_is_now(terminal: Terminal) -> None:

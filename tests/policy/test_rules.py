@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -141,6 +143,22 @@ def test_a_malformed_rule_is_refused_where_it_is_written(build: Callable[[Any], 
     """Not when the first call is screened."""
     with pytest.raises(ConfigurationError, match=match):
         build(given)
+
+
+def test_a_context_need_not_be_made_to_be_copied() -> None:
+    """What can be copied is; of one that holds a lock, the predicate has the fields, and cannot change which."""
+    seen: list[Any] = []
+
+    def look(call: ProposedCall) -> bool:
+        seen.append([*call.context])
+        call.context.update(tier=2)
+        return False
+
+    contexts: list[dict[str, Any]] = [{"tier": 1, "names": ["ana"]}, {"tier": 1, "lock": threading.Lock()}]
+    for context in contexts:
+        screen([allow("pay", when=look)], replace(proposed(amount=1), context=context))
+        assert 1 == context["tier"]
+    assert [["tier", "names"], ["tier", "lock"]] == seen
 
 
 def test_a_predicate_changes_nothing() -> None:

@@ -12,12 +12,25 @@ from typing import Any
 import pytest
 from langgraph.prebuilt import ToolRuntime
 from pydantic import BaseModel, SecretStr
-from tests.world.doors import DOORS, DoorName
+from tests.world.doors import DOORS, Desk, DoorName
 from tests.world.plans import planned
 from tests.world.stores import Store, open_store
 
-from loopwright import Checkpoints, Run, Runs, SyncRuns, approve, create_agent, open_checkpoints, tool
-from loopwright.errors import ConfigurationError, RunError
+from loopwright import (
+    Checkpoints,
+    ProposedCall,
+    Run,
+    Runs,
+    SyncRuns,
+    allow,
+    approve,
+    create_agent,
+    deny,
+    edit,
+    open_checkpoints,
+    tool,
+)
+from loopwright.errors import ConfigurationError, InvalidDecision, RunError
 from loopwright.testing import call
 
 KEY = b"k" * 32
@@ -127,7 +140,7 @@ def test_without_a_hook_the_run_stays_as_it_is(kept: Store, caplog: pytest.LogCa
     with open_checkpoints(kept.url) as checkpoints:
         without = SyncRuns(shop.agent(), checkpoints)
         without.decide(waiting.approvals[0].id, approve(), by="ana")
-        with pytest.raises(RunError, match=r"token \(missing\); secrets are not stored, give Runs"):
+        with pytest.raises(RunError, match=r"token \(missing\); secrets are not stored, give Runs or create_agent"):
             without.wait(waiting.run_id)
         assert [] == without.recover()
         assert "waiting" == without.get(waiting.run_id).status
@@ -187,3 +200,110 @@ def test_an_encrypted_ledger_hides_it_all(tmp_path: Path) -> None:
         runs = SyncRuns(Shop().agent(), checkpoints)
         runs.start("Pay.", thread_id="t", context={"name": "Anabella", "token": "hunter2"})
         assert "Anabella" not in store.text()
+
+
+class Clerk(BaseModel):
+    """On whose behalf it pays."""
+
+    tier: int
+    pin: SecretStr = SecretStr("")
+
+
+class Payments:
+    """An agent whose rules look at the context, and what they saw."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.seen: list[tuple[int, str]] = []
+        self.paid: list[int] = []
+
+    def agent(self, **options: Any) -> Any:
+        """Build it: clerks of tier 2 pay by themselves, others ask, and nobody edits above their tier."""
+
+        @tool(effect="write")
+        def pay(amount: int) -> str:
+            """Pay an amount back. Use it when asked to."""
+            self.paid.append(amount)
+            return "paid"
+
+        def is_senior(proposed: ProposedCall) -> bool:
+            clerk: Clerk = proposed.context
+            self.seen.append((clerk.tier, str(clerk.pin)))
+            return clerk.tier >= 2
+
+        def is_too_much(proposed: ProposedCall) -> bool:
+            amount: int = proposed.args["amount"]
+            tier: int = proposed.context.tier
+            return amount > tier * 100
+
+        rules = [allow("pay", when=is_senior), deny("pay", when=is_too_much)]
+        return create_agent(
+            planned([call("pay", amount=50), "Done."]), [pay], permissions=rules, context_schema=Clerk, **options
+        )
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(("tier", "status"), [(1, "waiting"), (2, "succeeded")])
+def test_rules_see_it(checkpoints: Checkpoints, tier: int, status: str, door: DoorName) -> None:
+    """As its type has it, secrets hidden; by `Runs` and by a plain invoke."""
+    payments = Payments()
+    result = Desk(payments.agent(), checkpoints, door).run(context={"tier": tier, "pin": "hunter2"})
+    assert (status, [(tier, "**********")]) == (result.status, payments.seen)
+    agent = payments.agent(checkpoints=checkpoints)
+    agent.invoke({"messages": [("user", "Pay.")]}, {"configurable": {"thread_id": "u"}}, context=Clerk(tier=tier))
+    assert [50] * 2 * (tier - 1) == payments.paid
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_what_was_shown_counts_whatever_the_context_has_become(checkpoints: Checkpoints, door: DoorName) -> None:
+    """Approved, nothing is judged again; an edit is, under the context that was brought back."""
+    payments = Payments()
+
+    def restore(_stored: Mapping[str, Any], _run: Run) -> object:
+        return {"tier": 3}
+
+    desk = Desk(payments.agent(restore_context=restore), checkpoints, door)
+    waiting = desk.run(context={"tier": 1})
+    assert "succeeded" == desk.answer(waiting, approve()).status
+    assert ([(1, "")], [50]) == (payments.seen, payments.paid)
+    waiting = desk.run("Again.", context={"tier": 1})
+    with pytest.raises(InvalidDecision, match="deny"):
+        desk.decide(waiting.approvals[0].id, edit(amount=301))
+    assert "succeeded" == desk.answer(waiting, edit(amount=300)).status
+    assert [50, 300] == payments.paid
+
+
+def test_a_hook_of_the_agents_own(tmp_path: Path) -> None:
+    """Whoever loads the agent has it; one that `Runs` is given takes its place."""
+    shop, url = Shop(), f"sqlite:///{tmp_path / 'runs.db'}"
+    with open_checkpoints(url) as checkpoints:
+        runs = SyncRuns(shop.agent(), checkpoints)
+        first = runs.run("Pay.", thread_id="t", context={"name": "Ana", "token": "hunter2"})
+        second = runs.run("Pay.", thread_id="u", context={"name": "Bo", "token": "hunter2"})
+
+    def mine(_stored: Mapping[str, Any], _run: Run) -> object:
+        return {"token": "mine"}
+
+    def theirs(_stored: Mapping[str, Any], _run: Run) -> object:
+        return {"token": "theirs"}
+
+    with open_checkpoints(url) as checkpoints:
+        agent = shop.agent(restore_context=mine)
+        for waiting, hook in ((first, None), (second, theirs)):
+            runs = SyncRuns(agent, checkpoints, restore_context=hook)
+            runs.decide(waiting.approvals[0].id, approve(), by="ana")
+            assert "succeeded" == runs.wait(waiting.run_id).status
+    assert [("Ana", "mine"), ("Bo", "theirs")] == shop.seen[2:]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"restore_context": 3, "context_schema": Clerk}, "restore_context is 3"),
+        ({"restore_context": dict}, "give context_schema= too"),
+    ],
+)
+def test_a_hook_that_could_bring_nothing_back(options: Any, said: str) -> None:
+    """Is refused when the agent is built."""
+    with pytest.raises(ConfigurationError, match=said):
+        create_agent(planned(["Done."]), [], **options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
 from typing import Any, cast
 
 from loopwright.errors import ConfigurationError
@@ -72,6 +73,23 @@ def parse_args(text: str) -> dict[str, Any]:
     if not isinstance(args, dict):
         raise ValueError(f"{text!r} is no JSON object")  # noqa: TRY004 -- a value of the user's, not a type of ours
     return cast("dict[str, Any]", args)
+
+
+def parse_object(option: str, text: str | None) -> dict[str, Any] | None:
+    """Read a JSON object that an option gives, or names the file of: `@context.json`; None where it is left out.
+
+    Raises:
+        ConfigurationError: If it cannot be read, or is none. What was given is not told: it may be secret.
+    """
+    if text is None:
+        return None
+    try:
+        return parse_args(Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text)
+    except OSError as error:
+        raise ConfigurationError(f"{option}: cannot read {text[1:]!r}: {error.strerror}", option=option) from error
+    except ValueError:
+        said = f'{option} is no JSON object; give one, as \'{{"name": "Ana"}}\', or @FILE, the file that holds it'
+        raise ConfigurationError(said, option=option) from None
 
 
 def _refuse(constant: str) -> object:

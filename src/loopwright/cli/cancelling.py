@@ -23,11 +23,12 @@ def cancel(typed: str, by: str, screen: Screen) -> Exit:
             agent, reference = load_agent_of(row.agent, row.id)
         except ConfigurationError as error:
             return _noted(error, row, by, store, screen)
-        receipt = SyncRuns(agent, store, reference=reference).cancel(row.id, by=by)
+        runs = SyncRuns(agent, store, reference=reference)
+        receipt = runs.cancel(row.id, by=by)
         if not receipt.accepted:
             return _late(receipt, store, screen)
         screen.line(f"run {short(row.id, store.ledger.runs.matching)}: cancelled by {clean(by)}")
-        result = follow(agent, reference, find_run(store.ledger, row.id), store, screen)
+        result = follow(agent, runs, find_run(store.ledger, row.id), store, screen)
         screen.data(plain_receipt(receipt, plain_result(result)))
         return Exit.DONE
 

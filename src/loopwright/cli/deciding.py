@@ -79,14 +79,15 @@ def _answer(take: Callable[[SyncRuns], Receipt], matter: _Matter, is_same: Calla
     """Take an answer with the run's own agent; where it counts, drive the run on."""
     row, store, screen = matter.row, matter.store, matter.screen
     agent, reference = load_agent_of(row.agent, row.id)
-    receipt = take(SyncRuns(agent, store, reference=reference))
+    runs = SyncRuns(agent, store, reference=reference)
+    receipt = take(runs)
     if receipt.missing:
         _show_votes(receipt, matter)
     elif not receipt.accepted:
         return _late(receipt, matter, is_same)
     else:
         screen.line(f"{matter.name}: {_told(receipt.decision)} by {clean(receipt.by)}")
-    result = follow(agent, reference, row, store, screen)
+    result = follow(agent, runs, row, store, screen)
     screen.data(plain_receipt(receipt, plain_result(result)))
     return exit_of(result.status)
 

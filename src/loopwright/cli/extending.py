@@ -22,12 +22,13 @@ def extend(typed: str, more: Mapping[str, Any], cost: Decimal, by: str, screen: 
     with open_store() as store:
         row = find_run(store.ledger, typed)
         agent, reference = load_agent_of(row.agent, row.id)
-        receipt = SyncRuns(agent, store, reference=reference).extend(row.id, by=by, cost=cost, **more)
+        runs = SyncRuns(agent, store, reference=reference)
+        receipt = runs.extend(row.id, by=by, cost=cost, **more)
         run = short(row.id, store.ledger.runs.matching)
         if receipt.accepted:
             screen.line(f"run {run}: extended by {clean(by)}")
         else:
             screen.prose(f"run {run} was already extended by {clean(receipt.by)}; nothing was added")
-        result = follow(agent, reference, find_run(store.ledger, row.id), store, screen)
+        result = follow(agent, runs, find_run(store.ledger, row.id), store, screen)
         screen.data(plain_receipt(receipt, plain_result(result)))
         return exit_of(result.status)

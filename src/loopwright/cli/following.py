@@ -20,11 +20,10 @@ from .text import age, counted, fit, money, step_line
 _THOUGHT = 400
 
 
-def follow(agent: Agent, reference: str, row: RunRow, store: Checkpoints, screen: Screen) -> RunResult:
+def follow(agent: Agent, runs: SyncRuns, row: RunRow, store: Checkpoints, screen: Screen) -> RunResult:
     """Drive a run until it pauses or ends, or wait for who drives it; shows the steps, then how it stands."""
     if type(agent.spec.model) is DemoModel:
         screen.note_once(BANNER)
-    runs = SyncRuns(agent, store, reference=reference)
     _show_who_drives(row, store, screen)
     speech = Speech(screen)
     try:

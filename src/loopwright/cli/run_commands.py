@@ -39,6 +39,8 @@ def demo(*, as_json: bool) -> Exit:
 @click.option("--limit-seconds", type=click.FloatRange(0), help="Active seconds at most.")
 @click.option("--limit-cost", metavar="DOLLARS", help="US dollars for model calls at most.")
 @click.option("--label", "labels", metavar="NAME=VALUE", multiple=True, help="Who it is for; budgets go by it.")
+@click.option("--context", metavar="JSON", help="What its tools get besides; @FILE reads it. Secrets are not stored.")
+@click.option("--state", metavar="JSON", help="What channels of the agent's own begin with; @FILE reads it.")
 @click.option("--stream/--no-stream", default=None, help="Show the model's text as it comes; a terminal does.")
 @as_json
 def run(
@@ -53,6 +55,8 @@ def run(
     limit_seconds: float | None,
     limit_cost: str | None,
     labels: tuple[str, ...],
+    context: str | None,
+    state: str | None,
     stream: bool | None,
     as_json: bool,
 ) -> Exit:
@@ -61,7 +65,7 @@ def run(
     Ends when the run has ended, or waits for a person. Model and limits given here hold for the whole run, whichever
     process carries it on.
     """
-    from .arguments import parse_labels
+    from .arguments import parse_labels, parse_object
     from .running import run_task
     from .screen import Screen
 
@@ -74,7 +78,17 @@ def run(
     }
     changes = {name: str(value) for name, value in given.items() if value is not None}
     screen, labelled = Screen(as_json=as_json, streams=stream), parse_labels(labels)
-    return run_task(message, thread, agent, changes, screen, requester=requester, labels=labelled)
+    return run_task(
+        message,
+        thread,
+        agent,
+        changes,
+        screen,
+        requester=requester,
+        labels=labelled,
+        context=parse_object("--context", context),
+        state=parse_object("--state", state),
+    )
 
 
 @click.command(cls=Command, examples=["loopwright resume 19ac1e"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from loopwright.checkpoints import Checkpoints, RunRow
 from loopwright.errors import LoopwrightError
@@ -28,6 +29,8 @@ def run_task(
     *,
     requester: str = "",
     labels: Mapping[str, str] | None = None,
+    context: Mapping[str, Any] | None = None,
+    state: Mapping[str, Any] | None = None,
 ) -> Exit:
     """Start a run and drive it until it pauses or ends."""
     plain = parse_reference(agent)
@@ -36,8 +39,10 @@ def run_task(
     with open_store(create=True) as store:
         runs = SyncRuns(loaded, store, reference=str(reference))
         thread = uuid.uuid4().hex[:12] if thread_id is None else thread_id
-        started = runs.start(message, thread_id=thread, requester=requester, labels=labels)
-        result = follow(loaded, str(reference), find_run(store.ledger, started.id), store, screen)
+        started = runs.start(
+            message, thread_id=thread, requester=requester, labels=labels, context=context, state=state
+        )
+        result = follow(loaded, runs, find_run(store.ledger, started.id), store, screen)
     screen.data(plain_result(result))
     return exit_of(result.status)
 
@@ -53,7 +58,7 @@ def resume_run(typed: str, screen: Screen) -> Exit:
 def drive(row: RunRow, store: Checkpoints, screen: Screen) -> RunResult:
     """Load the agent of a run's row, and drive the run until it pauses or ends."""
     agent, reference = load_agent_of(row.agent, row.id)
-    return follow(agent, reference, row, store, screen)
+    return follow(agent, SyncRuns(agent, store, reference=reference), row, store, screen)
 
 
 @dataclass

@@ -78,6 +78,8 @@ class Contexts:
         try:
             return self._shape.taken(whole)
         except ConfigurationError as error:
-            way_out = "let restore_context return it" if self._restore else "give Runs(…, restore_context=…)"
+            way_out = (
+                "let restore_context return it" if self._restore else "give Runs or create_agent restore_context=…"
+            )
             text = f"run {row.id} cannot be carried on: {error}; secrets are not stored, {way_out}"
             raise RunError(text, run_id=row.id, thread_id=row.thread_id) from None
