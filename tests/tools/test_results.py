@@ -29,15 +29,40 @@ class Shy:
         raise ValueError("no")
 
 
+class Leaver:
+    """A thing that ends the process when it is looked at."""
+
+    def __repr__(self) -> str:
+        raise SystemExit(3)
+
+
+class Unbound:
+    """A proxy for something that is not there, which raises at each question."""
+
+    @property
+    def __class__(self) -> Any:
+        """Say whose it is."""
+        raise RuntimeError("nothing is bound here")
+
+    @__class__.setter
+    def __class__(self, _: Any) -> None:
+        """Mypy wants it."""
+
+
 def test_nothing_has_a_text() -> None:
     """Providers refuse null and empty content."""
     assert (NOTHING, EMPTY) == (to_text(None), to_text(""))
 
 
-@pytest.mark.parametrize("value", [Shy(), [Shy()], {"a": Shy()}])
+@pytest.mark.parametrize("value", [Shy(), [Shy()], {"a": Shy()}, Leaver(), [Leaver()]])
 def test_what_has_no_text_gets_one(value: object) -> None:
     """The tool has run: its effect must not become unknown for want of a text."""
-    assert "has no text" in to_text(value)
+    assert "has no text" in to_output(value).text
+
+
+def test_what_cannot_even_be_looked_at_gets_one() -> None:
+    """Nor must it for want of a type."""
+    assert "(a Unbound that has no text)" == to_output(Unbound()).text
 
 
 def test_what_has_no_text_spares_its_neighbours() -> None:
@@ -52,6 +77,16 @@ def test_a_cycle_is_cut_where_it_closes() -> None:
     assert '["a", {"again": "(the list itself)"}]' == to_text(cycle)
     twice = ["x"]
     assert '[["x"], ["x"]]' == to_text([twice, twice])
+
+
+@pytest.mark.timeout(20)
+def test_what_is_small_only_in_memory_is_cut() -> None:
+    """Forty lists that each hold the one before twice would be a million million items on paper."""
+    twice: list[Any] = ["x"]
+    for _ in range(40):
+        twice = [twice, twice]
+    assert "(only the first 100000 values)" in to_text(twice)
+    assert "(only the first 100000 values)" in to_text([{"rows": twice}])
 
 
 def test_what_has_no_bottom_or_end_is_cut() -> None:
@@ -72,6 +107,14 @@ def test_a_group_of_errors_tells_of_its_members() -> None:
 
 
 PICTURE = {"type": "image", "base64": "aGVsbG8=", "mime_type": "image/png"}
+
+
+def test_pictures_that_no_checkpoint_should_hold_are_left_out() -> None:
+    """What fits stays; of the others a line says so."""
+    large = {**PICTURE, "base64": "A" * 6_000_000}
+    output = to_output([PICTURE, large, large])
+    assert ["image", "image", "text"] == [block["type"] for block in output.blocks]
+    assert output.text.endswith("(image, 6,000,057 characters, is left out)")
 
 
 def test_pictures_stay_blocks() -> None:
@@ -111,6 +154,7 @@ def test_a_message_with_an_error_did_nothing() -> None:
 def test_an_error_has_a_text() -> None:
     """Also one without a message, and one that cannot be printed."""
     assert ["no", "KeyError", "Rude"] == [safe_str(error) for error in (ValueError("no"), KeyError(), Rude())]
+    assert safe_str(ValueError("x" * (MAX_KEPT + 5))).endswith("… 5 more characters were dropped")
 
 
 def test_untrusted_text_stays_inside_its_fence() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Annotated, Any, Optional
@@ -467,6 +468,29 @@ def test_an_iterator_that_fails_fails_its_call(function: Callable[..., Any]) -> 
     if contract.arun is not None:
         with pytest.raises(LookupError, match="no b"):
             asyncio.run(tool(function).ainvoke({}))
+
+
+def count_for_ever() -> Iterator[int]:
+    """Count."""
+    return itertools.count()
+
+
+async def acount_for_ever() -> AsyncIterator[int]:
+    """Count."""
+
+    async def count() -> AsyncIterator[int]:
+        for number in itertools.count():
+            yield number
+
+    return count()
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("function", [count_for_ever, acount_for_ever])
+def test_an_iterator_without_end_is_read_in_part(function: Any) -> None:
+    """Its thread could not be ended, and would fill the memory."""
+    text = to_output(contract_of(tool(effect="read")(function)).run({}, Effect())).text
+    assert text.endswith('9999, "(only the first 10000 items)"]')
 
 
 def test_an_iterator_that_blocks_does_not_block_the_loop() -> None:

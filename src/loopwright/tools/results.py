@@ -29,10 +29,16 @@ MAX_KEPT = 1_000_000
 """Characters of a result that are kept at all; what comes after them is dropped, and the text says so."""
 MAX_ITEMS = 10_000
 """Items that are read of a list or an iterator within a result: it could have no end."""
+ONLY_FIRST = f"(only the first {MAX_ITEMS} items)"
+"""Stands behind the items that were read, where there were more."""
 MAX_DEPTH = 60
 """Containers within containers."""
 MAX_BITS = 10_000
 """Of a whole number that is written in decimal digits; Python refuses to write longer ones so."""
+MAX_PARTS = 100_000
+"""Values that are written out of one result: a few lists that hold each other twice have no end on paper."""
+MAX_BLOCKS = 10_000_000
+"""Characters of pictures, sound and files in one result; what does not fit becomes a line that says so."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -91,7 +97,7 @@ class Output:
 
 
 def to_output(value: object, *, call_id: str = "", channels: Sequence[str] = ()) -> Output:
-    """Return what becomes of a tool's result.
+    """Return what becomes of a tool's result. What cannot even be looked at is named: the tool has run.
 
     Args:
         value: Anything. LangChain's `ToolMessage` brings content and artifact, its `Command` updates of the state.
@@ -101,6 +107,15 @@ def to_output(value: object, *, call_id: str = "", channels: Sequence[str] = ())
     Raises:
         ToolException: If the tool handed its error over as a message: nothing was done.
     """
+    try:
+        return _output(value, call_id, channels)
+    except ToolException:
+        raise
+    except Exception:  # noqa: BLE001 -- such as a proxy that is bound to nothing, which raises at each question
+        return Output(_textless(value))
+
+
+def _output(value: object, call_id: str, channels: Sequence[str]) -> Output:
     if isinstance(value, Command):
         return _commanded(value, call_id, channels)  # pyright: ignore[reportUnknownArgumentType]  # of anything
     if isinstance(value, WithArtifact):
@@ -171,7 +186,7 @@ def to_text(value: object) -> str:
     if value is None:
         return NOTHING
     text = value if isinstance(value, str) and type(value) is str else _json(value)
-    return _bounded(storable(text)) if text else EMPTY
+    return storable(_bounded(text)) if text else EMPTY
 
 
 def _bounded(text: str) -> str:
@@ -192,38 +207,56 @@ def _textless(value: object) -> str:
     return f"(a {type(value).__name__} that has no text)"
 
 
-def _plain(value: Any, path: tuple[int, ...] = ()) -> Any:
+class _Room:
+    """How much may still be written out of one result."""
+
+    def __init__(self) -> None:
+        """Begin with all of it."""
+        self._left = MAX_PARTS
+
+    def take(self) -> bool:
+        """Take the room of one value; False once there is none left."""
+        self._left -= 1
+        return self._left >= 0
+
+
+def _plain(value: Any, path: tuple[int, ...] = (), room: _Room | None = None) -> Any:
     """Turn anything into JSON-like data. Never raises: the tool has run, and its effect must not become unknown.
 
     Args:
         value: Anything.
         path: The identities of the containers around it: one that holds itself is named instead.
+        room: What is left for it; all there is for a value by itself.
     """
+    room = room or _Room()
+    if not room.take():
+        return f"(only the first {MAX_PARTS} values)"
     if id(value) in path:
         return f"(the {type(value).__name__} itself)"
     if len(path) >= MAX_DEPTH:
         return "(nested too deep)"
     try:
-        return _parts(value, (*path, id(value)))
-    except Exception:  # noqa: BLE001 -- whatever a foreign __repr__, __iter__ or property does
+        return _parts(value, (*path, id(value)), room)
+    except (Exception, SystemExit):  # noqa: BLE001 -- whatever a foreign __repr__, __iter__ or property does
         return _textless(value)
 
 
-def _parts(value: Any, path: tuple[int, ...]) -> Any:
+def _parts(value: Any, path: tuple[int, ...], room: _Room) -> Any:
     """Turn the containers into lists and dicts; leave the single values to pydantic."""
     if isinstance(value, BaseException):
         return f"{type(value).__name__}: {safe_str(value)}"
     if isinstance(value, BaseModel):
-        return _plain(value.model_dump(), path)
+        return _plain(value.model_dump(), path, room)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name), path) for field in dataclasses.fields(value)}
+        return {field.name: _plain(getattr(value, field.name), path, room) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {_key(key): _plain(item, path) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]  # anything
+        pairs = itertools.islice(value.items(), MAX_PARTS)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # anything
+        return {_key(key): _plain(item, path, room) for key, item in pairs}  # pyright: ignore[reportUnknownVariableType]  # anything
     if isinstance(value, set | frozenset):
-        items = (_plain(item, path) for item in value)  # pyright: ignore[reportUnknownVariableType]  # anything
+        items = (_plain(item, path, room) for item in value)  # pyright: ignore[reportUnknownVariableType]  # anything
         return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
     if isinstance(value, list | tuple | Iterator):
-        return _read(iter(value), path)  # pyright: ignore[reportUnknownArgumentType]  # anything
+        return _read(iter(value), path, room)  # pyright: ignore[reportUnknownArgumentType]  # anything
     return _single(value)
 
 
@@ -244,11 +277,11 @@ def _finite(plain: Any) -> Any:
     return plain
 
 
-def _read(items: Iterator[Any], path: tuple[int, ...]) -> list[Any]:
+def _read(items: Iterator[Any], path: tuple[int, ...], room: _Room) -> list[Any]:
     """Read items; there may be no end to them."""
-    read = [_plain(item, path) for item in itertools.islice(items, MAX_ITEMS)]
+    read = [_plain(item, path, room) for item in itertools.islice(items, MAX_ITEMS)]
     is_over = len(read) == MAX_ITEMS and next(items, read) is not read
-    return [*read, f"(only the first {MAX_ITEMS} items)"] if is_over else read
+    return [*read, ONLY_FIRST] if is_over else read
 
 
 def _decoded(data: bytes) -> str:
@@ -271,8 +304,21 @@ def _blocks(value: object) -> list[dict[str, Any]]:
     blocks = [cast("dict[str, Any]", storable_data(item)) for item in items if _is_block(item)]
     if len(blocks) < len(items):
         return []
+    blocks = [*_kept_blocks(blocks)]
     # Providers refuse an empty text block; a list of nothing else is an empty text.
     return [block for block in blocks if block.get("text") != ""] or [{"type": "text", "text": EMPTY}]
+
+
+def _kept_blocks(blocks: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the blocks, as far as there is room for what is no text: each checkpoint keeps them."""
+    room = MAX_BLOCKS
+    for block in blocks:
+        size = 0 if block["type"] == "text" else len(json.dumps(block, default=str))
+        if size > room:
+            yield {"type": "text", "text": f"({block['type']}, {size:,} characters, is left out)"}
+        else:
+            room -= size
+            yield block
 
 
 def _is_block(item: object) -> bool:
@@ -302,15 +348,18 @@ def _has_source(block: Mapping[str, Any]) -> bool:
 def safe_str(error: BaseException) -> str:
     """Return an exception's text, also when its `__str__` raises; a group's with those of its members.
 
-    What no store can keep is marked in it, as in a result.
+    What no store can keep is marked in it, and of more than `MAX_KEPT` characters the rest dropped, as in a result.
     """
-    return storable(_said(error))
+    try:
+        return storable(_bounded(_said(error)))
+    except (Exception, SystemExit):  # noqa: BLE001 -- such as groups within groups without end
+        return _name(error)
 
 
 def _said(error: BaseException) -> str:
     try:
         said = str(error) or _name(error)
-    except Exception:  # noqa: BLE001 -- whatever a foreign __str__ does, the run goes on
+    except (Exception, SystemExit):  # noqa: BLE001 -- whatever a foreign __str__ does, the run goes on
         return _name(error)
     group = cast("Any", error)
     inner = group.exceptions if isinstance(error, BaseExceptionGroup) else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, Unpack, cast, get_type_hints, overload
@@ -18,7 +19,7 @@ from .contract import Contract, Effect, check_contract
 from .deadline import call_aside
 from .injection import Hidden, hidden
 from .options import ToolOptions, declare
-from .results import WithArtifact, safe_str, unfailed, unpacked
+from .results import MAX_ITEMS, ONLY_FIRST, WithArtifact, safe_str, unfailed, unpacked
 from .schemas import DescribedArguments, described
 
 ResponseFormat = Literal["content", "content_and_artifact"]
@@ -73,7 +74,7 @@ def tool(
     A parameter annotated `Effect` (or `Effect | None`) is hidden from the model and brings the idempotency key. So are
     LangChain's: `ToolRuntime`, `Annotated[…, InjectedState("…")]`, `InjectedStore` and `InjectedToolCallId`.
     Arguments that the function does not have are refused, so that a misspelt one is never dropped silently. What it
-    returns is awaited if it can be, and an iterator is read to its end, both within the call's time.
+    returns is awaited if it can be, and an iterator is read, 10,000 items at most, both within the call's time.
 
     Args:
         function: The function, when the decorator is used without options.
@@ -232,14 +233,29 @@ async def _awaited(result: Any) -> Any:
     """Return what comes of a result, whatever has to be awaited for it."""
     while inspect.isawaitable(result):
         result = await result
-    return (
-        [item async for item in cast("AsyncIterator[object]", result)] if isinstance(result, AsyncIterator) else result
-    )
+    return await _listed(cast("AsyncIterator[object]", result)) if isinstance(result, AsyncIterator) else result
+
+
+async def _listed(items: AsyncIterator[object]) -> list[object]:
+    read: list[object] = []
+    async for item in items:
+        if len(read) == MAX_ITEMS:
+            return [*read, ONLY_FIRST]
+        read.append(item)
+    return read
 
 
 def _read(result: Any) -> Any:
-    """Read an iterator to its end: its body is the tool's, and must run, and fail, within the tool's call."""
-    return [_read(item) for item in cast("Iterator[object]", result)] if isinstance(result, Iterator) else result
+    """Read an iterator: its body is the tool's, and must run, and fail, within the tool's call.
+
+    It may have no end, and no thread can be ended that reads one: as many items are read as are kept.
+    """
+    if not isinstance(result, Iterator):
+        return result
+    items = cast("Iterator[object]", result)
+    read = [_read(item) for item in itertools.islice(items, MAX_ITEMS)]
+    is_over = len(read) == MAX_ITEMS and next(items, read) is not read
+    return [*read, ONLY_FIRST] if is_over else read
 
 
 def _schema(function: Callable[..., Any], name: str) -> tuple[type[BaseModel], dict[str, Hidden]]:
