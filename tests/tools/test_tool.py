@@ -339,6 +339,30 @@ def test_a_tool_with_a_json_schema() -> None:
             contract.canonical_args(wrong)
 
 
+@pytest.mark.parametrize("option", ["serial", "key"])
+def test_a_template_over_what_a_call_may_leave_out(option: Any) -> None:
+    """It could not be filled then; with a default it can."""
+    parts: dict[str, Any] = {"order_id": {"type": "string"}}
+    given = {"type": "object", "properties": parts, "description": "Ship."}
+    options: dict[str, Any] = {"effect": "write", option: "order:{order_id}"}
+    with pytest.raises(ConfigurationError, match="names order_id, which a call may leave out"):
+        annotate(described_tool(given), **options)
+    parts["order_id"]["default"] = "all"
+    contract = contract_of(annotate(described_tool(given), **options))
+    args = contract.canonical_args({})
+    assert "order:all" in (contract.serial_key(args), contract.effect_key(args).partition(":")[2])
+
+
+@pytest.mark.timeout(20)
+def test_a_pattern_that_takes_for_ever_elsewhere() -> None:
+    """Whoever described the arguments may mean no good; what pydantic's engine does not know is not checked here."""
+    parts = {"a": {"type": "string", "pattern": "^(a+)+$"}, "b": {"type": "string", "pattern": "^(?=x)"}}
+    contract = contract_of(annotate(described_tool({"type": "object", "properties": parts, "description": "S."})))
+    assert {"a": "aa", "b": "y"} == contract.canonical_args({"a": "aa", "b": "y"})
+    with pytest.raises(ValidationError, match="does not fit pattern"):
+        contract.canonical_args({"a": "a" * 40 + "!"})
+
+
 @pytest.mark.parametrize(
     ("schema", "said"),
     [

@@ -23,6 +23,7 @@ from loopwright.state import NANO, Happened, NotHappened, Rate, is_amount, is_sp
 
 from .nested import decode_nested
 from .retrying import Retry
+from .schemas import DescribedArguments
 from .surroundings import Surroundings
 
 
@@ -341,3 +342,12 @@ def _check_template(option: str, template: object, contract: Contract) -> None:
         text = f"{where}: {option} {template!r} must name parameters of the tool"
         text += f"; it has no {', '.join(unknown)}" if unknown else ", or all its calls would share one effect"
         raise ConfigurationError(text, tool=contract.name, option=option)
+    if lacking := sorted(filter(_can_lack(contract.schema), names)):
+        text = f"{where}: {option} {template!r} names {', '.join(lacking)}, which a call may leave out"
+        text += "; name parameters that are required, or have a default"
+        raise ConfigurationError(text, tool=contract.name, option=option)
+
+
+def _can_lack(schema: type[BaseModel]) -> Callable[[str], bool]:
+    """Return what tells whether canonical arguments may come without a parameter."""
+    return schema.can_lack if issubclass(schema, DescribedArguments) else lambda _parameter: False

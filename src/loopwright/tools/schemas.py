@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, cast
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, validators
 from jsonschema import exceptions as wrong_schema
 from pydantic import BaseModel, ConfigDict, create_model, model_serializer, model_validator
+from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
 from loopwright.errors import ConfigurationError
+
+
+def _fits_pattern(_validator: Any, pattern: str, given: Any, _schema: Any) -> Iterator[Any]:
+    """Check a `pattern` in time linear in the text, as pydantic's engine does: who wrote it may mean no good.
+
+    What that engine does not know, such as a look-ahead, is left to whoever the arguments are for.
+    """
+    try:
+        if isinstance(given, str):
+            SchemaValidator(core_schema.str_schema(pattern=pattern)).validate_python(given)
+    except SchemaError:
+        return
+    except ValidationError:
+        failed: Any = wrong_schema.ValidationError
+        yield failed(f"does not match {pattern!r}")
+
+
+_extend: Any = cast("Any", validators).extend  # untyped, in part
+_Validator: Any = _extend(Draft202012Validator, {"pattern": _fits_pattern})
 
 
 class DescribedArguments(BaseModel):
@@ -22,7 +42,7 @@ class DescribedArguments(BaseModel):
     @classmethod
     def _check(cls, given: Any) -> Any:
         library: Any = wrong_schema  # untyped, in part
-        validator: Any = Draft202012Validator(cls.described)
+        validator: Any = _Validator(cls.described)
         wrong = library.best_match(validator.iter_errors(given))
         if wrong is not None:
             where = ".".join(map(str, wrong.absolute_path)) or "all"
@@ -34,6 +54,12 @@ class DescribedArguments(BaseModel):
         dumped: dict[str, Any] = handler(self)
         defaults = {name for name, part in _properties(self.described).items() if "default" in part}
         return {name: value for name, value in dumped.items() if name in self.model_fields_set | defaults}
+
+    @classmethod
+    def can_lack(cls, parameter: str) -> bool:
+        """Tell whether arguments may come without a parameter that has no default."""
+        part = _properties(cls.described).get(parameter, {})
+        return parameter not in cls.described.get("required", ()) and "default" not in part
 
     @classmethod
     def model_json_schema(cls, *_args: Any, **_options: Any) -> dict[str, Any]:
