@@ -18,7 +18,7 @@ from tests.world.plans import planned
 from loopwright import Checkpoints, Effect, Event, EventKind, Runs, SyncRuns, annotate, create_agent, tool
 from loopwright.errors import ConfigurationError
 from loopwright.testing import call
-from loopwright.tools import contract_of
+from loopwright.tools import Surroundings, contract_of
 
 Messages = Annotated[list[BaseMessage], InjectedState("messages")]
 
@@ -105,3 +105,12 @@ def test_progress_is_heard(checkpoints: Checkpoints, door: DoorName) -> None:
     said = [event.progress for event in events if event.progress]
     assert [("count", "c1", f"{number} of 3") for number in (1, 2, 3)] == [(p.tool, p.call_id, p.text) for p in said]
     assert "of 3" not in str(events[-1].result)
+
+
+def test_nobody_has_to_listen() -> None:
+    """A call that was given up may say what it does when the run, and its loop, are long over: its work goes on."""
+
+    def closed(_text: str) -> None:
+        raise RuntimeError("Event loop is closed")
+
+    Effect(around=Surroundings(report=closed)).progress("1 of 3")

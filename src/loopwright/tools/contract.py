@@ -9,6 +9,7 @@ import math
 import re
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
@@ -57,9 +58,11 @@ class Effect:
     def progress(self, text: str) -> None:
         """Tell whoever follows the run how far the call has come: `effect.progress("3 of 10")`.
 
-        Nothing of it is stored, and the model does not read it. May be called from any thread, at any time.
+        Nothing of it is stored, and the model does not read it. May be called from any thread, at any time: that nobody
+        listens any more, as when the call was given up long ago, must not end its work in the middle.
         """
-        self.around.report(text)
+        with suppress(Exception):
+            self.around.report(text)
 
     costs: list[Decimal] = field(default_factory=list[Decimal], repr=False, compare=False)
     """What the body has reported so far; see `report_cost`."""
