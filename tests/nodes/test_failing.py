@@ -200,6 +200,10 @@ def test_what_ends_late_settles_its_effect(checkpoints: Checkpoints, door: DoorN
     assert ("succeeded", "paid A1") == (result.status, result.trail[0]["observation"])
 
 
+class Rough(BaseException):
+    """What most code does not reckon with."""
+
+
 class Rude(Exception):
     """An error that cannot be printed."""
 
@@ -215,6 +219,8 @@ class Rude(Exception):
         (asyncio.CancelledError(), "cancelled"),
         (StopIteration(1), "StopIteration"),
         (Rude(), "Rude"),
+        (Rough("no"), "Rough: no"),
+        (BaseExceptionGroup("two", [SystemExit(1)]), "BaseExceptionGroup"),
         (ExceptionGroup("two", [ValueError("a"), Rude()]), "ValueError: a; Rude: Rude"),
     ],
     ids=lambda value: type(value).__name__,

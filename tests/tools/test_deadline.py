@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import os
 import subprocess
@@ -13,7 +14,7 @@ from typing import NoReturn
 import pytest
 from tests.world.gates import Gate
 
-from loopwright.tools import OutOfTime, acall_within, await_within, call_within
+from loopwright.tools import OutOfTime, acall_within, await_within, call_within, deadline
 
 NAME: contextvars.ContextVar[str] = contextvars.ContextVar("NAME", default="")
 
@@ -72,6 +73,49 @@ def test_what_is_awaited_is_cancelled() -> None:
     with pytest.raises(OutOfTime):
         asyncio.run(await_within(0.05, forever))
     assert ended == ["ended"]
+
+
+def test_what_does_not_end_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A coroutine that swallows its cancellation holds up nobody, whether it is late or its caller has had enough."""
+    monkeypatch.setattr(deadline, "GRACE_SECONDS", 0.01)
+
+    async def main() -> list[str]:
+        told: list[str] = []
+        begun, released = asyncio.Event(), asyncio.Event()
+
+        async def stubborn() -> None:
+            begun.set()
+            while not released.is_set():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await released.wait()
+
+        with pytest.raises(OutOfTime):
+            await await_within(0.01, stubborn)
+        told.append("late")
+        begun.clear()
+        waiting = asyncio.ensure_future(await_within(20, stubborn))
+        await begun.wait()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        told.append("cancelled")
+        released.set()
+        return told
+
+    assert ["late", "cancelled"] == asyncio.run(asyncio.wait_for(main(), 20))
+
+
+def test_what_it_says_when_it_is_ended_counts() -> None:
+    """Whoever is late, and has an answer when told so, has answered."""
+
+    async def last_minute() -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return "half of it"
+        return ""
+
+    assert "half of it" == asyncio.run(await_within(0.01, last_minute))
 
 
 def test_threads_are_used_again() -> None:

@@ -20,6 +20,12 @@ Late = Callable[[Future[Any]], None]
 MAX_IDLE = 16
 """So many threads are kept for the next call: starting one costs about as much as a super-step."""
 
+GRACE_SECONDS = 1.0
+"""So long is waited for what was cancelled, so that it can tidy up."""
+
+_left: set[asyncio.Future[Any]] = set()
+"""What would not end; asyncio itself keeps no task alive."""
+
 _idle: deque[SimpleQueue[Callable[[], None]]] = deque()
 """The inboxes of the threads that wait."""
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
@@ -84,19 +90,51 @@ def _leave(future: Future[Any], late: Late | None) -> None:
 
 
 async def await_within(seconds: float, start: Callable[[], Awaitable[T]]) -> T:
-    """Await something, and cancel it after `seconds`.
+    """Await something in a task of its own, and cancel it after `seconds`.
+
+    What does not end then, or with whoever waits, is left behind after `GRACE_SECONDS`: nobody listens to it.
 
     Raises:
         OutOfTime: If it was not over in time.
+        Aborted: If it raised what would end more than itself.
     """
-    scope = asyncio.timeout(seconds)
+    task = asyncio.ensure_future(_contained(start))
     try:
-        async with scope:
-            return await start()
-    except TimeoutError:
-        if scope.expired():
-            raise OutOfTime(seconds) from None
+        await asyncio.wait({task}, timeout=seconds)
+    except asyncio.CancelledError:
+        await _end(task)
         raise
+    if task.done():
+        return task.result()
+    await _end(task)
+    if task.done() and not task.cancelled():  # it had something to say after all
+        return task.result()
+    raise OutOfTime(seconds)
+
+
+async def _end(task: asyncio.Future[Any]) -> None:
+    """Cancel a task, and wait until it has ended, but not for ever."""
+    task.cancel()
+    await asyncio.wait({task}, timeout=GRACE_SECONDS)
+    if not task.done():
+        _left.add(task)
+    task.add_done_callback(_forget)
+
+
+def _forget(task: asyncio.Future[Any]) -> None:
+    _left.discard(task)
+    if not task.cancelled():
+        task.exception()  # looked at, so that asyncio does not report it as lost
+
+
+async def _contained(start: Callable[[], Awaitable[T]]) -> T:
+    """Await it; a task that raises `SystemExit` would end the loop, and the process."""
+    try:
+        return await start()
+    except (Exception, asyncio.CancelledError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # noqa: BLE001 -- whatever it is, it belongs to whoever waits
+        raise Aborted(f"{type(error).__name__}: {error}") from None
 
 
 def _begin(function: Callable[[], T]) -> Future[T]:
