@@ -30,8 +30,9 @@ SHOWN = 15
 """Significant digits of an answer that had to be rounded."""
 
 _SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "^": "**"})  # noqa: RUF001 -- as people write it
-_PERCENT_OF = re.compile(r"%\s*of\b", re.IGNORECASE)
-_PERCENT = re.compile(r"([\d.]+|\))\s*%(?=\s*(?:$|[-+*/),]))")
+_PERCENT = re.compile(r"([\w.]+|\))\s*%(?:(\s*of\b)|(?=\s*(?:$|[-+*/%@),])))", re.IGNORECASE)
+_MARK = "percent"
+"""Written behind a number as its attribute: nothing binds closer, as nothing does closer than a `%`."""
 
 
 class NotCalculable(ValueError):
@@ -52,11 +53,11 @@ def calculate(expression: str) -> str:
     if len(expression) > MAX_CHARACTERS:
         raise NotCalculable(f"the expression has {len(expression)} characters; {MAX_CHARACTERS} are taken")
     evaluator = _evaluator()
-    text = _with_percents(expression.translate(_SIGNS).strip())
+    text = _PERCENT.sub(_marked, expression.translate(_SIGNS).strip())
     traps = [DivisionByZero, InvalidOperation, Overflow]
     with localcontext(Context(prec=DIGITS, Emax=9999, Emin=-9999, traps=traps)) as context:
         try:
-            parsed = _Percents().visit(ast.parse(text, mode="eval")).body
+            parsed = _Reader(text).visit(ast.parse(text, mode="eval")).body
             value = evaluator.eval(text, previously_parsed=ast.fix_missing_locations(ast.Expr(parsed)))
         except (DivisionByZero, ZeroDivisionError):
             raise NotCalculable(f"{expression} divides by zero") from None
@@ -77,28 +78,55 @@ def _shown(value: Decimal, *, exact: bool) -> str:
     return f"{short:f}" if -SHOWN <= short.adjusted() <= 2 * SHOWN else f"{short}"
 
 
-def _with_percents(text: str) -> str:
-    """Write percentages as calls, which `_Percents` understands; a `%` before a number is left: the remainder."""
-    return _PERCENT.sub(_as_call, _PERCENT_OF.sub("* percent *", text))
+def _marked(found: re.Match[str]) -> str:
+    """Mark a percentage; a `%` before a number is left: the remainder."""
+    return f"{found[1]} .{_MARK}{' @' if found[2] else ''}"
 
 
-def _as_call(found: re.Match[str]) -> str:
-    return f"{found[1]} * percent"
+class _Reader(ast.NodeTransformer):
+    """Reads numbers digit by digit, and percentages as people mean them.
 
+    `x + n%` adds so much of what stands before it; `n% of x` is one thing, also behind a `/`.
+    """
 
-class _Percents(ast.NodeTransformer):
-    """Turns `x + n * percent` into `x + x * n * percent`: so much of what stands before it."""
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._percentages: set[ast.AST] = set()
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        digits = (ast.get_source_segment(self._text, node) or "").replace("_", "")
+        if type(node.value) is float or (type(node.value) is int and digits.isdecimal()):
+            number: Any = Decimal(digits)  # what `_number` takes, and Python's own trees do not hold
+            return ast.copy_location(ast.Constant(number), node)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if node.attr != _MARK:
+            return node
+        percentage = ast.BinOp(node.value, ast.Div(), ast.Constant(100))
+        self._percentages.add(percentage)
+        return percentage
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.op, ast.Add | ast.Sub) and _is_percentage(node.right):
+        if isinstance(node.op, ast.MatMult):
+            return self._share(node)
+        if isinstance(node.op, ast.Add | ast.Sub) and self._is_percentage(node.right):
             node.right = ast.BinOp(node.left, ast.Mult(), node.right)
         return node
 
+    def _share(self, node: ast.BinOp) -> ast.AST:
+        """Return `n% of x`, which Python has grouped as `(… / n%) of x` where a factor stands before it."""
+        before = node.left
+        if isinstance(before, ast.BinOp) and before not in self._percentages:
+            before.right = ast.BinOp(before.right, ast.Mult(), node.right)
+            return before
+        return ast.BinOp(before, ast.Mult(), node.right)
 
-def _is_percentage(node: ast.AST) -> bool:
-    """Tell whether a term is a bare percentage: `n * percent`, and not a percentage of something."""
-    return isinstance(node, ast.BinOp) and isinstance(node.right, ast.Name) and node.right.id == "percent"
+    def _is_percentage(self, node: ast.AST) -> bool:
+        """Tell whether a term is a bare percentage, and not a percentage of something."""
+        return node in self._percentages or (isinstance(node, ast.UnaryOp) and self._is_percentage(node.operand))
 
 
 def _evaluator() -> Any:
@@ -121,10 +149,10 @@ def _evaluator() -> Any:
 
 
 def _number(node: ast.Constant) -> Decimal:
-    value = node.value
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    value = cast("object", node.value)
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise NotCalculable(f"{value!r} is no number")
-    return Decimal(repr(value))  # the shortest text of a float is what was written
+    return +Decimal(value)  # with the digits, and within the bounds, of every other step
 
 
 def _round(value: Decimal, places: Decimal = Decimal(0)) -> Decimal:
@@ -162,7 +190,6 @@ _FUNCTIONS: dict[str, Callable[..., Decimal]] = {
 }
 _NAMES = {
     "e": Decimal("2.718281828459045235360287471"),
-    "percent": Decimal("0.01"),
     "pi": Decimal("3.141592653589793238462643383"),
 }
 
