@@ -45,7 +45,7 @@ def cancel(order: Order, user: User, reason: str) -> Change:
     _require_status(order, "pending", "cancelled")
     if reason not in CANCEL_REASONS:
         raise Refused(f"{reason!r} is no reason to cancel; it is one of: {', '.join(CANCEL_REASONS)}")
-    refunds = [Payment("refund", paid.amount, paid.method_id) for paid in order.payments]
+    refunds = [Payment("refund", amount, method_id) for method_id, amount in _paid(order).items()]
     cancelled = replace(
         order,
         status="cancelled",
@@ -96,7 +96,7 @@ def return_items(order: Order, user: User, item_ids: Sequence[str], method_id: s
     """Take back items of a delivered order; the money goes back the way it came, or onto a gift card."""
     _require_status(order, "delivered", "returned")
     method = _method(user, method_id)
-    if method.source != "gift_card" and method_id not in {paid.method_id for paid in order.payments}:
+    if method.source != "gift_card" and method_id not in _paid(order):
         raise Refused(f"{method_id} did not pay for this order: the refund goes to what did, or to a gift card")
     _require_items(order, item_ids)
     notes = {**order.notes, "return_items": sorted(item_ids), "return_payment_method_id": method_id}
@@ -129,6 +129,14 @@ def _only_payment(order: Order) -> Payment:
     if len(order.payments) != 1 or order.payments[0].kind != "payment":
         raise Refused(f"order {order.order_id} was paid in more than one part; its payment cannot be changed")
     return order.payments[0]
+
+
+def _paid(order: Order) -> dict[str, int]:
+    """Return the ways in which the order is paid, with their cents, less what went back already."""
+    paid: Counter[str] = Counter()
+    for one in order.payments:
+        paid[one.method_id] += one.amount if one.kind == "payment" else -one.amount
+    return {method_id: amount for method_id, amount in paid.items() if amount > 0}
 
 
 def _method(user: User, method_id: str) -> Method:

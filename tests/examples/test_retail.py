@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from examples.retail.agent import build_retail_agent
+from examples.retail.changes import cancel, change_payment
+from examples.retail.records import Address, Method, Order, Payment, User
 from examples.retail.tools import CHANGES
 from tests.world.nursery import KILLED, Nursery
 from tests.world.retail import FULL, SAMPLE, SETS, Branch, Task, tasks_of
@@ -117,6 +119,18 @@ def test_a_customer_who_confirms(tmp_path: Path, listed: str, said: str, status:
     after = branch.first.order(order.order_id)
     assert after is not None
     assert (status, 0 if status == "cancelled" else 1) == (after.status, len(result.approvals))
+
+
+def test_what_went_back_already_does_not_go_back_again() -> None:
+    """An order that is paid in another way, and then cancelled, pays its price back once, to who paid last."""
+    nowhere = Address("", "", "", "", "", "")
+    methods = {"gift": Method("gift", "gift_card", balance=0), "card": Method("card", "credit_card")}
+    user = User("u", "f", "l", "e", nowhere, methods)
+    order = Order("#W1", "u", "pending", nowhere, (), (Payment("payment", 10_000, "gift"),))
+    moved = change_payment(order, user, "card")
+    cancelled = cancel(moved.order, user, "no longer needed")
+    assert ({"gift": 10_000}, {}) == (moved.balances, cancelled.balances)
+    assert (Payment("refund", 10_000, "card"),) == cancelled.order.payments[len(moved.order.payments) :]
 
 
 def test_another_customers_order_is_never_changed(tmp_path: Path) -> None:
