@@ -12,8 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.world.hostile import Site, hostile_site
 
+from loopwright import SyncRuns, create_agent, open_checkpoints
 from loopwright.errors import ConfigurationError
-from loopwright.tools import AddressRefused, FetchFailed, build_read_url, check_address, fetching
+from loopwright.testing import ScriptedModel, call
+from loopwright.tools import (
+    AddressRefused,
+    FetchFailed,
+    Page,
+    Retry,
+    annotate,
+    build_read_url,
+    check_address,
+    fetching,
+)
+from loopwright.tools.pages import text_of
 
 LOOPBACK = ["127.0.0.1"]
 _look_up = socket.getaddrinfo  # the real one: later the tests' own guard stands before it
@@ -64,6 +76,8 @@ def test_a_long_page_in_parts(site: Site) -> None:
         ("lying", "caf\ufffd"),
         ("unknown", "café"),
         ("hex", "zz"),
+        ("puny", "a-9a9a"),
+        ("marked", "café"),
         ("json", '{"a": 1}'),
     ],
 )
@@ -82,6 +96,7 @@ def test_encodings(site: Site, path: str, text: str) -> None:
         ("redirect", "more than 5 redirects"),
         ("redirect?to=file:///etc/passwd", "no address of a page"),
         ("redirect?to=ftp://127.0.0.1/", "no address of a page"),
+        ("redirect?to=http://[::1", "leads to 'http://.::1', which is no URL"),
     ],
 )
 def test_what_cannot_be_read(site: Site, path: str, why: str) -> None:
@@ -122,6 +137,39 @@ def test_bodies_without_end(site: Site, path: str) -> None:
     assert fetching.MAX_BYTES == told["characters"]
 
 
+@pytest.mark.parametrize(
+    ("path", "tries"), [("nowhere", 1), ("pdf", 1), ("brotli", 1), ("redirect?to=ftp://x/", 1), ("busy", 3)]
+)
+def test_only_what_can_pass_is_fetched_again(site: Site, path: str, tries: int) -> None:
+    """A page that is not there, or that is no text, is the same a moment later; a busy server need not be."""
+    before = len(site.asked)
+    reader = annotate(build_read_url(private=LOOPBACK), effect="read", retry=Retry(base=0))
+    agent = create_agent(ScriptedModel([call("read_url", url=f"{site.url}/{path}"), "Done."]), [reader])
+    with open_checkpoints("memory:") as checkpoints:
+        result = SyncRuns(agent, checkpoints).run("Read it.", thread_id="t")
+    assert ("error", tries) == (result.trail[0]["outcome"], len(site.asked) - before)
+
+
+HOSTILE = ["<!--", "<a ", "<a b='", '<a b=">', "<![CDATA[", "<?", "<script></", "<svg>", "<b>", "&", "&#1", "<title>"]
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_no_page_takes_long_to_read(piece: str) -> None:
+    """No thread can be ended that works on one: markup without ends is read in one go."""
+    body = (piece * (fetching.MAX_BYTES // len(piece))).encode()
+    title, text = text_of(Page("http://shop.example/", "text/html", body, is_cut=True))
+    assert len(title) <= 300
+    assert len(text) <= len(body)
+
+
+def test_markup_as_it_is_written() -> None:
+    """Attributes that hold brackets, a head without an end, numbers of no character, tags in any case."""
+    body = b"<head><title>A &amp; B<b></TITLE><body><p title='a>b'>x<br>1 < 2<svg/>&#" + b"9" * 5000
+    page = Page("http://shop.example/", "text/html", body + b";<SCRIPT>q</script >&eacute;", is_cut=False)
+    assert ("A & B<b>", "x\n1 < 2\n\ufffd\n\xe9") == text_of(page)
+
+
 def test_a_server_that_never_finishes(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time of a page counts for all of it: also for headers that never end."""
     monkeypatch.setattr(fetching, "MAX_SECONDS", 0.2)
@@ -146,6 +194,7 @@ def test_a_server_that_never_finishes(site: Site, monkeypatch: pytest.MonkeyPatc
         "[2002:7f00:2::]",
         "[fe80::1]",
         "[fd00::1]",
+        "[fec0::1]",
         "10.0.0.1",
         "192.168.1.1",
         "172.16.0.1",

@@ -9,7 +9,7 @@ from .asking import ask_human
 from .calculator import NotCalculable, calculate, calculator
 from .contract import Contract, Effect, EffectKind, OnError, UnfitArguments, Verify, check_contract, is_async
 from .deadline import Aborted, Late, OutOfTime, acall_within, await_within, call_within
-from .fetching import Fetcher, FetchFailed, Page
+from .fetching import FetchBroken, Fetcher, FetchFailed, Page
 from .marks import UNTRUSTED_NOTE, mark_untrusted, unmark
 from .options import ToolOptions
 from .pages import build_read_url, read_url
@@ -37,6 +37,7 @@ __all__ = [
     "Contract",
     "Effect",
     "EffectKind",
+    "FetchBroken",
     "FetchFailed",
     "Fetcher",
     "Hit",

@@ -47,7 +47,8 @@ def check_address(host: str, address: str, private: Sequence[Network]) -> None:
     if any(found in network for network in private if network.version == found.version):
         return
     for one in (found, *_inner(found)):
-        if not one.is_global or one.is_multicast or one.is_reserved:
+        is_local = isinstance(one, ipaddress.IPv6Address) and one.is_site_local  # which Python calls global
+        if not one.is_global or is_local or one.is_multicast or one.is_reserved:
             raise AddressRefused(f"{host} is at {address}, which is not on the public internet; it is not read")
 
 

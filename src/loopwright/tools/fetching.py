@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
 from loopwright.errors import ConfigurationError
 
 from .addresses import Network, Resolve, check_address
+from .retrying import PASSING_STATUS
 
 if TYPE_CHECKING:
     import httpcore
@@ -31,8 +32,17 @@ _HOST = re.compile(r"[\w.-]+|\[[\w:.%]+\]", re.ASCII)
 _ACCEPTED = "text/html, text/plain, application/json;q=0.9, */*;q=0.1"
 
 
-class FetchFailed(OSError):
-    """A page could not be fetched; the text says why."""
+class FetchFailed(Exception):
+    """A page could not be fetched, and cannot be a moment later either; the text says why."""
+
+
+class FetchBroken(FetchFailed, OSError):
+    """The server could not be reached, or was too busy: that can pass."""
+
+    def __init__(self, text: str, retry_after: str = "") -> None:
+        """Keep for how many seconds the server asks to be left alone."""
+        super().__init__(text)
+        self.retry_after = retry_after
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +74,8 @@ class Fetcher:
         """Fetch a page.
 
         Raises:
-            FetchFailed: If the address is no URL of a page, the server cannot be reached, fails, or is too slow.
+            FetchFailed: If the address is no URL of a page, or the server does not send it.
+            FetchBroken: If the server cannot be reached, is too busy, or too slow.
             AddressRefused: If it, or where it redirects to, is not on the public internet.
             ConfigurationError: If httpcore, of the extra `tools`, is not installed.
         """
@@ -137,15 +148,27 @@ def _get(pool: httpcore.ConnectionPool, url: str) -> Page | str:
         with pool.stream("GET", url, headers=[*headers, ("User-Agent", "loopwright")]) as response:
             found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
             if response.status in _REDIRECTS and "location" in found:
-                return urljoin(url, found["location"])
+                return _led_to(url, found["location"])
             if response.status >= _ERRORS_FROM:
-                raise FetchFailed(f"{url} answered with status {response.status}")
+                raise _refusal(url, response.status, found.get("retry-after", ""))
             body, is_cut = _read(_decompressed(response.iter_stream(), found.get("content-encoding", ""), url))
             return Page(url, found.get("content-type", ""), body, is_cut)
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol) as error:
-        raise FetchFailed(f"{url} cannot be read: {str(error) or type(error).__name__}") from error
+        raise FetchBroken(f"{url} cannot be read: {str(error) or type(error).__name__}") from error
     except httpcore.TimeoutException as error:
-        raise FetchFailed(f"{url} was not there within {MAX_SECONDS:g} s") from error
+        raise FetchBroken(f"{url} was not there within {MAX_SECONDS:g} s") from error
+
+
+def _led_to(url: str, location: str) -> str:
+    try:
+        return urljoin(url, location)
+    except ValueError as error:
+        raise FetchFailed(f"{url} leads to {location!r}, which is no URL: {error}") from None
+
+
+def _refusal(url: str, status: int, retry_after: str) -> FetchFailed:
+    said = f"{url} answered with status {status}"
+    return FetchBroken(said, retry_after) if status in PASSING_STATUS else FetchFailed(said)
 
 
 def _decompressed(chunks: Iterable[bytes], encoding: str, url: str) -> Iterator[bytes]:

@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from loopwright.errors import ConfigurationError
-
 from .addresses import Resolve, parse_networks
 from .fetching import Fetcher, FetchFailed, Page
+from .markup import read_markup
 from .tool import Tool, tool
 
 SHOWN = 5000
@@ -18,9 +17,12 @@ SHOWN = 5000
 _HTML = ("text/html", "application/xhtml+xml")
 _TEXT = ("application/json", "application/xml", "application/javascript", "application/yaml")
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
-_BLANKS = re.compile(r"[ \t\r\f\v\xa0]+")
-_LINES = re.compile(r"\n\s*\n+")
-_HIDDEN = ("script", "style", "noscript", "template", "svg", "iframe", "head")
+_META = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
+_HEAD = 2048
+"""Bytes in which a page may name its encoding."""
+_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_NO_PAGES = ("punycode", "idna", "unicode-escape", "raw-unicode-escape", "undefined", "utf-7")
+"""Codecs that no page is written in; the first one takes hours for what it should not be given."""
 
 
 def build_read_url(*, private: Iterable[str] = (), resolve: Resolve | None = None) -> Tool:
@@ -70,43 +72,31 @@ def text_of(page: Page) -> tuple[str, str]:
     """
     kind = page.content_type.partition(";")[0].strip().lower()
     if kind in _HTML or (not kind and page.body.lstrip()[:1] == b"<"):
-        return _html(page)
+        meta = _META.search(page.body[:_HEAD])
+        return read_markup(_decoded(page, meta[1].decode("ascii", errors="replace") if meta else ""))
     if kind and not (kind.startswith("text/") or kind in _TEXT or kind.endswith(("+json", "+xml"))):
         raise FetchFailed(f"{page.url} is {kind}, which is no text; look for a page that says the same")
-    return "", _plain(page)
+    return "", _decoded(page)
 
 
-def _charset(page: Page) -> str | None:
-    """Return the encoding that the server names, if there is one of that name."""
+def _decoded(page: Page, inside: str = "") -> str:
+    """Decode a page: its byte order mark counts, then the server's word, then what the page says `inside`."""
+    mark = next((name for begin, name in _MARKS.items() if page.body.startswith(begin)), "")
     named = _CHARSET.search(page.content_type)
+    known = (_codec(one) for one in (mark, named[1] if named else "", inside))
     try:
-        return codecs.lookup(named[1]).name if named else None
-    except LookupError:
-        return None
-
-
-def _plain(page: Page) -> str:
-    try:
-        return page.body.decode(_charset(page) or "utf-8", errors="replace")
+        return page.body.decode(next(filter(None, known), "utf-8"), errors="replace")
     except (LookupError, UnicodeError):  # a codec of Python's that is none for text
         return page.body.decode(errors="replace")
 
 
-def _html(page: Page) -> tuple[str, str]:
+def _codec(name: str) -> str:
+    """Return Python's name of an encoding; empty where there is none, or none for pages."""
     try:
-        from bs4 import BeautifulSoup
-        from bs4.element import Comment
-    except ImportError as error:
-        text = "reading pages needs the package beautifulsoup4; install it with: pip install 'loopwright[tools]'"
-        raise ConfigurationError(text, extra="tools") from error
-    soup = BeautifulSoup(page.body, "html.parser", from_encoding=_charset(page))
-    title = _BLANKS.sub(" ", soup.title.get_text(" ", strip=True)) if soup.title else ""
-    for hidden in soup(_HIDDEN):
-        hidden.decompose()
-    for comment in soup.find_all(string=lambda text: isinstance(text, Comment)):
-        comment.extract()
-    lines = _BLANKS.sub(" ", soup.get_text("\n"))
-    return title, _LINES.sub("\n", lines).strip()
+        found = codecs.lookup(name).name if name else ""
+    except (LookupError, ValueError):
+        return ""
+    return "" if found in _NO_PAGES else found
 
 
 read_url = build_read_url()

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from loopwright.errors import ConfigurationError
 
-_PASSING_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
+PASSING_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Of HTTP: all else, above all 400, 401, 403 and 404, says the same the next time."""
 _PASSING_NAMES = frozenset({"TransportError", "ClientConnectionError", "ServerDisconnectedError"})
 """Of clients whose errors are no `OSError`: httpx and aiohttp."""
@@ -50,7 +50,7 @@ class Retry:
             return True
         status = _status(error)
         if status is not None:
-            return status in _PASSING_STATUS
+            return status in PASSING_STATUS
         if isinstance(error, OSError):
             return not isinstance(error, _FINAL)
         return any(kind.__name__ in _PASSING_NAMES for kind in type(error).__mro__)
