@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from loopwright.errors import ApprovalNotFound
-from loopwright.state import CANCEL, EXPIRE, Requirement, RunStatus, canonical, name_key, require_nothing
+from loopwright.state import CANCEL, EXPIRE, Question, Requirement, RunStatus, canonical, name_key, require_nothing
 
 from .database import Database, Row
 from .log import Log
@@ -26,7 +26,7 @@ class Approval:
     run_id: str
     thread_id: str
     question: str
-    """`tool_approval` or `outcome_unknown`."""
+    """A `Question`, such as `tool_approval` or `outcome_unknown`."""
     tool: str
     args: dict[str, Any]
     """Exactly what runs when it is approved."""
@@ -70,6 +70,9 @@ class NewApproval:
     payload: dict[str, Any]
     effect_id: str = ""
     expires_in: float | None = None
+    """Seconds from its opening on."""
+    until: float | None = None
+    """Seconds since the epoch: when it expires, where that was fixed before."""
     remind_after: float | None = None
     needs: Requirement | None = None
     """None: one person decides, whoever it is."""
@@ -127,7 +130,7 @@ class Approvals:
             effect_id=new.effect_id,
             needs="" if new.needs is None else json.dumps(new.needs),
             now=now,
-            expires_at=None if new.expires_in is None else now + new.expires_in,
+            expires_at=new.until if new.expires_in is None else now + new.expires_in,
             remind_at=None if new.remind_after is None else now + new.remind_after,
         )
         asked = {"approval": new.id, "question": new.question, "tool": new.tool, "args": new.args}
@@ -231,11 +234,17 @@ class Approvals:
                 self._decide(row["id"], {"type": CANCEL}, by)
 
     def list_open(self, run_id: str = "", limit: int = 50) -> list[Approval]:
-        """Return what is open, oldest first: of one run, or of all."""
+        """Return what waits for a person, oldest first: of one run, or of all."""
         if run_id:
-            rows = self._database.query("open_approvals_of_run", run_id=run_id, limit=limit)
+            rows = self._database.query("open_approvals_of_run", run_id=run_id, limit=ALL)
+            rows = [row for row in rows if row["question"] != Question.PARKED][:limit]
         else:
             rows = self._database.query("open_approvals", limit=limit)
+        return [self._approval(row) for row in rows]
+
+    def list_parked(self, run_id: str = "", limit: int = 50) -> list[Approval]:
+        """Return what waits for a rate, the next to go on first: of one run, or of all."""
+        rows = self._database.query("parked_approvals", run_id=run_id, limit=limit)
         return [self._approval(row) for row in rows]
 
     def of_run(self, run_id: str) -> list[Approval]:

@@ -8,6 +8,9 @@ from loopwright.state import Rate
 
 from .database import Database
 
+SHORTEST = 0.001
+"""Seconds that a call which does not get through waits at least."""
+
 
 class Rates:
     """A sliding window for each name: a row for each call that was let through, deleted when it is too old to count."""
@@ -28,7 +31,22 @@ class Rates:
             since = now - rate.per_seconds
             full = self._database.query("rate_is_full", name=name, since=since, others=rate.calls - 1)
             if full:
-                return max(0.001, float(full[0]["at"]) - since)
+                return max(SHORTEST, float(full[0]["at"]) - since)
             self._database.write("count_rate", name=name, now=now)
             self._database.write("forget_rate", name=name, since=since)
             return 0.0
+
+    def next_free(self, name: str, rate: Rate) -> float:
+        """Return when a call that is parked now may be tried again, in seconds since the epoch.
+
+        Nothing is kept for it: it is let through then only if the rate allows it. Those who are parked come back one
+        after the other, as places become free, lest all come for each of them.
+        """
+        with self._database.serial():
+            now = self._clock()
+            ahead = int(self._database.query("parked_ahead", name=name, now=now)[0]["number"])
+            rounds, place = divmod(ahead, rate.calls)
+            others = rate.calls - 1 - place
+            full = self._database.query("rate_is_full", name=name, since=now - rate.per_seconds, others=others)
+            begin = float(full[0]["at"]) if full else now - rate.per_seconds
+            return max(now + SHORTEST, begin + rate.per_seconds * (rounds + 1))

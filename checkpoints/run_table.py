@@ -56,6 +56,8 @@ class RunRow:
     state: str = ""
     """What its caller gave open channels of the state, while the ring has not yet taken it in: JSON; empty for
     nothing."""
+    parked_until: float | None = None
+    """Until when it waits for a rate; known where runs are listed."""
 
     @property
     def is_final(self) -> bool:

@@ -68,8 +68,8 @@ def _rates(spec: AgentSpec) -> str:
 
 
 def _paced(name: str, rate: Rate, refused: str) -> str:
-    then = "the run waits" if rate.when_exceeded == "wait" else refused
-    return f"{name} has a {rate}, then {then}"
+    then = {"wait": "the run waits", "refuse": refused, "park": "the run is parked, and goes on by itself"}
+    return f"{name} has a {rate}, then {then[rate.when_exceeded]}"
 
 
 def _loops(loops: Loops) -> str:

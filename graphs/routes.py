@@ -10,7 +10,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.graph import END
 from langgraph.types import Send
 
-from loopwright.nodes import ActTask
+from loopwright.nodes import ActTask, waits_for_model
 from loopwright.policy import Bounds, bounds_of, limit_met, seconds_left
 from loopwright.state import AgentState, Call, Limits, Purpose, RunStatus, Verdict
 
@@ -38,7 +38,7 @@ class Routes:
         if RunStatus(state["run"]["status"]).is_final:
             return END
         turn = state["turn"]
-        if any(call["verdict"] == Verdict.ASK for call in turn):
+        if any(call["verdict"] == Verdict.ASK for call in turn) or waits_for_model(state["run"]):
             return "guard"
         if turn:
             return self._acts(state) or "observe"

@@ -11,6 +11,7 @@ from .extending import extension_message
 from .guard import Moment, guard, moment_of
 from .ledgers import Ledgers
 from .observe import observe
+from .parking import waits_for_model
 from .port import (
     BRANCH_KEY,
     HEARD_KEY,
@@ -64,4 +65,5 @@ __all__ = [
     "respond_with",
     "run_through",
     "told_next",
+    "waits_for_model",
 ]

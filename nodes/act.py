@@ -81,6 +81,8 @@ class _Came:
     """The effect whose stored result answers the call."""
     asked: Asked | None = None
     """What the tool wants to know of a person, where it has paused for that."""
+    until: float | None = None
+    """When it may be tried again, where it is parked: seconds since the epoch."""
     cost_nano: int = 0
     """Of a priced tool."""
 
@@ -116,6 +118,8 @@ async def act(task: ActTask, port: Port) -> dict[str, Any]:
         result = _with_consequence(result, contract, has_run=came.output is not None or came.row is not None)
     if came.asked is not None:
         result["asks"], result["asked"] = Question.PAUSE, came.asked.value
+    if came.until is not None:
+        result["asks"], result["until"] = Question.PARKED, came.until
     return {"results": [result]}
 
 
@@ -160,8 +164,8 @@ async def _come(contract: Contract | None, task: ActTask, tries: list[str], port
 
 async def _run_call(contract: Contract, task: ActTask, tries: list[str], port: Port) -> _Came:
     """Run it when its rate lets it, and the budgets have its price."""
-    if refusal := await _too_often(contract, task, port):
-        return _Came(Outcome.NOT_RUN, refusal)
+    if too_often := await _too_often(contract, task, port):
+        return too_often
     bill = await _bill(contract, task, port)
     if bill is not None and bill.refusal:
         came = _Came(Outcome.NOT_RUN, bill.refusal)
@@ -170,14 +174,16 @@ async def _run_call(contract: Contract, task: ActTask, tries: list[str], port: P
     return replace(came, cost_nano=await close_bill(bill, contract, port))
 
 
-async def _too_often(contract: Contract, task: ActTask, port: Port) -> str:
-    """Wait for the tool's rate, or say why the call may not run now; empty when it may."""
+async def _too_often(contract: Contract, task: ActTask, port: Port) -> _Came | None:
+    """Wait for the tool's rate, or say why the call may not run now, or not yet; None when it may."""
     left = _left(task, port)
     until = None if left is None else port.elapsed() + left
     pace = await keep_pace(f"tool:{contract.name}", contract.rate, until, port)
+    if pace.parked is not None:
+        return _Came(Outcome.NOT_RUN, pace.parked.why, until=pace.parked.until)
     if pace.is_late:
-        return "not run: the run's active seconds would be used up before its rate lets it run"
-    return f"not run: {pace.refusal}" if pace.refusal else ""
+        return _Came(Outcome.NOT_RUN, "not run: the run's active seconds would be used up before its rate lets it run")
+    return _Came(Outcome.NOT_RUN, f"not run: {pace.refusal}") if pace.refusal else None
 
 
 async def _bill(contract: Contract, task: ActTask, port: Port) -> Bill | None:

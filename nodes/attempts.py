@@ -39,6 +39,20 @@ class Failed:
     cure: Cure
     usage: UsageRecord
     """With this attempt counted."""
+    number: int
+    """Of the attempt, in its step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where a step stands that is parked between two attempts."""
+
+    left: list[int]
+    """Which of the agent's models may still be asked, by their places; the first one is asked next."""
+    tried: int
+    """How often that one was asked in this step."""
+    counted: int
+    """The number of the step's newest attempt that the usage holds already."""
 
 
 def wait_before_next(  # noqa: PLR0917 -- the figures of one decision
@@ -82,13 +96,18 @@ class Attempts:
     """
 
     def __init__(self, state: AgentState, port: Port) -> None:
-        """Begin with the agent's first model that has no cooldown."""
+        """Begin with the agent's first model that has no cooldown; or where the step was parked for its rate."""
         self._state = state
         self._ports = [port.speaking(spec) for spec in port.spec.by_model]
         self._cooldowns = [*state["run"].get("cooldowns", ())]
-        self._order = order_of(self._cooldowns, len(self._ports), port.now())
+        parked = state["run"].get("parked")
+        left = [place for place in parked["left"] if place < len(self._ports)] if parked else []
+        self._order = left or order_of(self._cooldowns, len(self._ports), port.now())
         self._at = 0
-        self._tried = 0
+        self._tried = parked["tried"] if parked else 0
+        self.counted_before = parked["counted"] if parked else 0
+        """The number of this step's newest attempt that the state's usage holds already."""
+        self._counted = self.counted_before
         self.usage = state["usage"]
         """With all failed attempts so far."""
         self.failures: list[FailedAttempt] = []
@@ -99,6 +118,10 @@ class Attempts:
     def port(self) -> Port:
         """Of the model that is asked now."""
         return self._ports[self._order[self._at]]
+
+    def where(self) -> Where:
+        """Return where the step stands, so that it can be carried on from there."""
+        return Where(self._order[self._at :], self._tried, self._counted)
 
     def begin_anew(self) -> None:
         """Ask the models once more, for something else: in the order that holds by now."""
@@ -122,7 +145,7 @@ class Attempts:
 
     async def goes_on(self, failed: Failed) -> bool:
         """Tell whether there is another attempt; waits until it is time for it."""
-        self.usage = failed.usage
+        self.usage, self._counted = failed.usage, failed.number
         self.was_too_long = self.was_too_long or is_too_long(failed.error)
         self._tried += 1
         spec, asked = self.port.spec, asked_pause(failed.error, self.port.now())

@@ -8,6 +8,7 @@ from typing import Any
 from loopwright.state import AgentState, RunStatus, Verdict, current_run
 
 from .judging import ask_anew, ensure_open
+from .parking import open_parking, waits_for_model
 from .port import Port
 
 
@@ -34,6 +35,8 @@ def named(state: AgentState, port: Port) -> AgentState:
 
 async def enter(state: AgentState, port: Port) -> dict[str, Any]:
     """Begin a branch at a question: what another branch decided is asked anew, before anybody is shown it."""
+    if waits_for_model(state["run"]):
+        return await open_parking(state, port)
     ledger = await port.ledger()
     asked = [call["approval"] for call in state["turn"] if call["verdict"] == Verdict.ASK]
     standing = await port.ask(ledger, ledger.approvals.standing, asked)

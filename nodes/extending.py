@@ -21,7 +21,7 @@ from loopwright.state import (
 
 from .port import Port
 
-_OF_ITS_ENDING = ("over_limit", "limit", "purpose", "stop", "cancelled_by", "malformed", "output")
+_OF_ITS_ENDING = ("over_limit", "limit", "purpose", "stop", "cancelled_by", "malformed", "output", "parked")
 """What a run's record says of how it ended; the rest, such as its requester, holds as long as the run does."""
 
 GO_ON = "You may go on: more was allowed. Continue with the task."

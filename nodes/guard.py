@@ -41,6 +41,7 @@ from .answering import Judged, hear_reflection, judge_answer
 from .branches import enter, is_entered, named
 from .judging import ask_anew, judge
 from .ladder import climb
+from .parking import judge_parking, open_parking, payload_of_run, waits_for_model
 from .port import Port
 from .questions import LEFT_UNKNOWN, approval_id, failed, payload_of, question_of
 from .screening import admit, price_of, screen_call
@@ -62,7 +63,7 @@ class Moment(StrEnum):
     ASK = "ask"
     JUDGE = "judge"
     OPEN = "open"
-    """Ask about an outcome that is unknown, or how a call is to go on that was begun."""
+    """Ask about an outcome that is unknown, or how a call is to go on that was begun; or tell until when one waits."""
     CONCLUDE = "conclude"
     """The model proposed no calls."""
     STOP = "stop"
@@ -79,7 +80,13 @@ def moment_of(state: AgentState) -> Moment:
         return Moment.OPEN
     if any(call["verdict"] == Verdict.ASK for call in turn):
         return Moment.JUDGE if state.get("answers") else Moment.ASK
-    return Moment.STOP
+    return _moment_of_parked(state) if waits_for_model(state["run"]) else Moment.STOP
+
+
+def _moment_of_parked(state: AgentState) -> Moment:
+    if state.get("answers"):
+        return Moment.JUDGE
+    return Moment.ASK if state["run"].get("parked", {}).get("approval") else Moment.OPEN
 
 
 async def guard(state: AgentState, port: Port) -> dict[str, Any]:
@@ -95,8 +102,11 @@ async def guard(state: AgentState, port: Port) -> dict[str, Any]:
         case Moment.ASK:
             return _ask(state, port)
         case Moment.JUDGE:
-            return _timed(await judge(state, port), state, port)
+            judged = judge_parking if waits_for_model(state["run"]) else judge
+            return _timed(await judged(state, port), state, port)
         case Moment.OPEN:
+            if waits_for_model(state["run"]):
+                return _timed(await open_parking(state, port), state, port)
             return await _open_outcomes(state, port)
         case Moment.CONCLUDE:
             return await _conclude(state, port)
@@ -184,11 +194,17 @@ def _nobody_to_ask(turn: list[Call]) -> bool:
 
 def _ask(state: AgentState, port: Port) -> dict[str, Any]:
     """Pause until somebody resumes. Nothing before `interrupt` has an effect, and nothing after it can raise."""
-    call = next(call for call in state["turn"] if call["verdict"] == Verdict.ASK)
-    value = interrupt(payload_of(call, state["run"]["id"]))
-    place = port.place
-    answer = {"call": call["id"], "value": value, "by": place.user, "roles": [*place.roles], "at": place.checkpoint_id}
+    asked = sorted((call for call in state["turn"] if call["verdict"] == Verdict.ASK), key=_is_parked)
+    shown = payload_of(asked[0], state["run"]["id"]) if asked else payload_of_run(state["run"])
+    value = interrupt(shown)
+    place, id_ = port.place, asked[0]["id"] if asked else ""
+    answer = {"call": id_, "value": value, "by": place.user, "roles": [*place.roles], "at": place.checkpoint_id}
     return {"answers": [answer]}
+
+
+def _is_parked(call: Call) -> bool:
+    """Tell whether a call waits for nobody's answer: whoever is asked about another one comes first."""
+    return call["question"] == Question.PARKED
 
 
 async def _open_outcomes(state: AgentState, port: Port) -> dict[str, Any]:
@@ -206,6 +222,8 @@ def _opened(call: Call, state: AgentState, port: Port) -> Call:
     if call["name"] not in port.spec.tools:
         return {**call, "verdict": Verdict.NOT_RUN, "why": "not run to its end: the tool is gone"}
     question = Question.OUTCOME if call["verdict"] == Verdict.UNKNOWN else Question(call["question"])
+    if question is Question.PARKED:
+        call = {**call, "parkings": call.get("parkings", 0) + 1}
     return _with_question({**call, "error": ""}, question, state, port)
 
 

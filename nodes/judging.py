@@ -130,8 +130,12 @@ def _branched(call: Call, pause: str, state: AgentState, port: Port) -> Call:
     return _with_approval(branched, state, port)
 
 
-_BEFORE = ("", Question.APPROVAL)
+_BEFORE = ("", Question.APPROVAL, Question.PARKED)
 """A call that is asked about so has not run; any other was begun, or is itself what it takes of a person's time."""
+
+
+def _has_begun(call: Call) -> bool:
+    return call["question"] not in _BEFORE or bool(call.get("resumes"))
 
 
 def _recount(
@@ -140,7 +144,7 @@ def _recount(
     """Give back what was counted for calls that will not run after all, and count an edited call under its own tool."""
     counted: list[Call] = []
     for old, new in zip(before, turn, strict=True):
-        is_counted = old["verdict"] in (Verdict.ASK, Verdict.ALLOW) and old["question"] in _BEFORE
+        is_counted = old["verdict"] in (Verdict.ASK, Verdict.ALLOW) and not _has_begun(old)
         is_other = new["verdict"] not in (Verdict.ALLOW, Verdict.ASK) or new["name"] != old["name"]
         call = new
         if is_counted and is_other:
@@ -182,7 +186,7 @@ def _heard(asked: list[Call], state: AgentState, port: Port) -> tuple[dict[str, 
     errors: dict[str, str] = {}
     for answer in state.get("answers") or ():
         call = next((call for call in asked if answer["call"] == call["id"]), None)
-        if call is None or answer["value"] == WAKE:
+        if call is None or answer["value"] == WAKE or call["question"] == Question.PARKED:
             continue
         read = _read(call, answer, state, port)
         if isinstance(read, str):
@@ -229,7 +233,12 @@ def _judged(call: Call, approval: Approval | None, error: str | None, state: Age
     """
     if approval is None or approval.decision is None:
         return _still_open(call, approval, error)
-    decision, by = approval.decision, approval.decided_by
+    if call["question"] == Question.PARKED and approval.decision["type"] != CANCEL:
+        return _unparked(call, state, port)
+    return _decided(call, approval.decision, approval.decided_by, state, port)
+
+
+def _decided(call: Call, decision: Mapping[str, Any], by: str, state: AgentState, port: Port) -> Call:
     decided: Call = {**call, "by": by}
     match decision["type"]:
         case "approve":
@@ -257,14 +266,28 @@ def _still_open(call: Call, approval: Approval | None, error: str | None) -> Cal
 
 def _approved(call: Call, by: str, state: AgentState, port: Port) -> Call:
     """Let the call run, if the question still names this very one: the tool, its schema and the arguments."""
-    if call["name"] in port.spec.tools and _with_approval(call, state, port)["approval"] == call["approval"]:
-        allowed: Call = {**call, "verdict": Verdict.ALLOW, "why": f"approved by {by}"}
-        return _once_more(allowed, by) if call["question"] == Question.FAILURE else allowed
-    return {
-        **call,
-        "verdict": Verdict.NOT_RUN,
-        "why": "not run: the tool is gone, or has changed since it was asked about",
-    }
+    if not _is_same(call, state, port):
+        return _changed(call)
+    allowed: Call = {**call, "verdict": Verdict.ALLOW, "why": f"approved by {by}"}
+    return _once_more(allowed, by) if call["question"] == Question.FAILURE else allowed
+
+
+def _is_same(call: Call, state: AgentState, port: Port) -> bool:
+    return call["name"] in port.spec.tools and _with_approval(call, state, port)["approval"] == call["approval"]
+
+
+def _changed(call: Call) -> Call:
+    why = "not run: the tool is gone, or has changed since it was asked about"
+    return {**call, "verdict": Verdict.NOT_RUN, "why": why}
+
+
+def _unparked(call: Call, state: AgentState, port: Port) -> Call:
+    """Let a call go on that was parked: under the verdict that it had, and if its rate lets it through now."""
+    if not _is_same(call, state, port):
+        return _changed(call)
+    going: Call = {**call, "verdict": Verdict.ALLOW, "question": "", "approval": ""}
+    going.pop("held", None)
+    return going
 
 
 def _once_more(call: Call, by: str) -> Call:

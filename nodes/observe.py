@@ -47,6 +47,7 @@ from .claims import claim_of, claim_on_branch, place_of_call
 from .context import Fence, is_users, source_of, unrecorded
 from .extending import extensions_to_take, go_on
 from .ladder import LOOP_GUARD, LOOP_NOTES
+from .parking import unparked
 from .port import Port
 from .questions import LEFT_UNKNOWN, failed
 from .screening import call_digest
@@ -81,7 +82,7 @@ async def observe(state: AgentState, port: Port) -> dict[str, Any]:
     task = _new_task(state)
     if task is not None:
         return await _take_in(task, state, port)
-    if _is_broken_off(state):
+    if "parked" in state["run"] or _is_broken_off(state):
         return await _take_up(state, port)
     return _bring_in(state, port)
 
@@ -99,8 +100,9 @@ async def _take_up(state: AgentState, port: Port) -> dict[str, Any]:
     """Carry the run on after such an input: what was begun is told as the ledger knows it, the rest does not run."""
     ledger = await port.ledger()
     closed = await _close_turn(state, port, ledger)
-    await port.ask(ledger, ledger.runs.set_status, state["run"]["id"], RunStatus.RUNNING)
-    return {**closed, "turn": [], "usage": add_seconds(state["usage"], port.elapsed())}
+    run = unparked(state["run"])
+    await port.ask(ledger, ledger.runs.set_status, run["id"], RunStatus.RUNNING)
+    return {**closed, "run": run, "turn": [], "usage": add_seconds(state["usage"], port.elapsed())}
 
 
 def _new_task(state: AgentState) -> HumanMessage | None:
@@ -114,7 +116,7 @@ def _new_task(state: AgentState) -> HumanMessage | None:
     run = current_run(state)
     if isinstance(last, HumanMessage) and is_users(last) and (run is None or run["task_id"] != last.id):
         return last
-    if not state.get("turn"):
+    if not (state.get("turn") or (run is not None and "parked" in run)):
         text = "there is no task on this thread: the newest message is not a user's; start with a user message"
         raise ThreadNotFound(text)
     return None
@@ -213,10 +215,11 @@ async def _close_turn(state: AgentState, port: Port, ledger: Ledger) -> dict[str
 
     What had been begun is told as the ledger knows it; its questions are withdrawn.
     """
-    turn = state.get("turn") or _unscreened(state)
+    turn, run = state.get("turn") or _unscreened(state), current_run(state)
+    if run is not None and (turn or "parked" in run):
+        await port.ask(ledger, ledger.approvals.withdraw, run["id"], "a newer message")
     if not turn:
         return {}
-    await port.ask(ledger, ledger.approvals.withdraw, state["run"]["id"], "a newer message")
     rows = await port.ask(ledger, ledger.effects.of_run, state["run"]["id"])
     begun = {row.id: row for row in rows}
     waits = any(call["verdict"] == Verdict.ASK for call in turn)  # then none of the others was begun
@@ -319,6 +322,8 @@ def _with_result(call: Call, result: Result | None) -> Call:
         return call
     if result["outcome"] == Outcome.UNKNOWN:
         return {**call, "verdict": Verdict.UNKNOWN, "why": result["text"], "effect": result.get("effect", "")}
+    if result.get("asks") == Question.PARKED:  # its verdict, and whose it is, holds when it goes on
+        return {**call, "verdict": Verdict.HELD, "question": Question.PARKED, "held": result}
     if question := result.get("asks"):
         why = excerpt(result["text"], 500)
         return {**call, "verdict": Verdict.HELD, "why": why, "question": question, "held": result}

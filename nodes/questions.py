@@ -16,6 +16,7 @@ from loopwright.state import (
     Result,
     Verdict,
     digest,
+    in_utc,
     require_nothing,
     storable,
     storable_data,
@@ -27,6 +28,7 @@ _DECISIONS: dict[str, tuple[str, ...]] = {
     Question.WORDS: ("respond", "reject"),
     Question.PAUSE: ("respond", "reject"),
     Question.FAILURE: ("approve", "respond", "reject"),
+    Question.PARKED: (),
 }
 """What can be decided where one person answers, whoever the rules want for it."""
 LEFT_UNKNOWN = "ERROR: it was begun, and nobody knows whether it happened; do not repeat it"
@@ -44,6 +46,8 @@ def approval_id(call: Call, *, schema: object, thread_id: str, run_id: str, step
         place.append(revision)
     if answered := call.get("resumes"):
         place += ["answered", len(answered)]
+    if parkings := call.get("parkings", 0):
+        place += ["parked", parkings]
     return digest(call["name"], schema, call["args"], place, call["effect"])
 
 
@@ -59,10 +63,16 @@ def question_of(call: Call, run_id: str) -> NewApproval:
         payload=payload_of(call, run_id),
         effect_id=call["effect"],
         expires_in=call.get("expires_in") if is_before else None,
+        until=_until(call) if call["question"] == Question.PARKED else None,
         remind_after=call.get("remind_after") if is_before else None,
         needs=needs_of(call) if call["question"] != Question.OUTCOME else None,
         vote=call.get("edited_by", "") if is_approval else "",
     )
+
+
+def _until(call: Call) -> float:
+    """Return when a call that is parked goes on; at once, where a state that was changed by hand does not say."""
+    return call["held"].get("until", 0.0) if "held" in call else 0.0
 
 
 def needs_of(call: Call) -> Requirement:
@@ -76,6 +86,8 @@ def needs_of(call: Call) -> Requirement:
 
 def payload_of(call: Call, run_id: str) -> dict[str, Any]:
     """Return what an interrupt shows: keys that LangChain's clients, Agent Inbox and Studio all understand."""
+    if call["question"] == Question.PARKED:
+        return _parked_payload(call, run_id)
     needs = needs_of(call)
     allowed = needs["decisions"]
     description = _describe(call)
@@ -107,6 +119,37 @@ def payload_of(call: Call, run_id: str) -> dict[str, Any]:
     if call["error"]:
         shown["error"] = call["error"]
     return shown
+
+
+def _parked_payload(call: Call, run_id: str) -> dict[str, Any]:
+    why = call["held"]["text"] if "held" in call else ""
+    shown = parked_payload(name=call["name"], why=why, until=_until(call), run_id=run_id, approval_id=call["approval"])
+    return {**shown, "tool_call_id": call["id"], "args": call["args"]}
+
+
+def parked_payload(*, name: str, why: str, until: float, run_id: str, approval_id: str) -> dict[str, Any]:
+    """Return what an interrupt shows of a run that waits for a rate: nothing is asked, and any answer wakes it.
+
+    Args:
+        name: Of the tool, or what the rate of the model is kept for.
+        why: Which rate it is.
+        until: Seconds since the epoch.
+        run_id: Of the run.
+        approval_id: Under which the ledger knows until when.
+    """
+    told = f"{name} is called too often now ({why}); the run goes on by itself at {in_utc(until)}. Nothing is asked: "
+    return {
+        "type": Question.PARKED.value,
+        "action_requests": [],
+        "review_configs": [],
+        "name": name,
+        "description": told + "from then on any answer wakes it, and before none does.",
+        "why": why,
+        "until": until,
+        "allowed": [],
+        "approval_id": approval_id,
+        "run_id": run_id,
+    }
 
 
 def _describe(call: Call) -> str:

@@ -46,7 +46,8 @@ from loopwright.tools import OutOfTime, safe_str
 from .attempts import MODEL_TEXT, Attempts, Failed
 from .compaction import Context, context_of, with_compaction, with_summary
 from .last_words import taken_as_words
-from .pacing import keep_pace
+from .pacing import Parking, keep_pace
+from .parking import parked_run, unparked
 from .port import Port
 from .reservation import Plan, drawn_of, plan_attempt, purpose_of, shares_of
 from .spec import AgentSpec
@@ -88,7 +89,7 @@ async def reason(state: AgentState, port: Port) -> dict[str, Any]:
     the context window is compacted first; the reply may then be a summary. One that is refused as too long is compacted
     to less than was refused, and sent again.
     """
-    asked: AgentState = state
+    asked: AgentState = {**state, "run": unparked(state["run"])}
     attempts, shorter = Attempts(state, port), 0
     while True:
         context = context_of(asked, port.spec)
@@ -99,22 +100,27 @@ async def reason(state: AgentState, port: Port) -> dict[str, Any]:
         fewer: RunRecord = {**asked["run"], "fits": int(context.tokens * SHORTER)}
         asked = {**asked, "run": fewer}
         attempts.begin_anew()
+    if isinstance(came, Parking):
+        parked = parked_run(asked["run"], came, attempts.where())
+        usage = add_seconds(attempts.usage, port.elapsed())
+        return _with_learnt({"run": parked, "usage": usage}, asked, attempts)
     update = _ended(asked, context, came, attempts) if isinstance(came, Failed) else came
     if context.purpose == Purpose.SUMMARISE:
         update = with_summary(update, context, asked, port.spec)
     else:
         update = with_compaction(update, context)
-    return _with_learnt(update, asked, attempts)
+    update = _with_learnt(update, asked, attempts)
+    return {"run": asked["run"], **update} if "parked" in state["run"] else update
 
 
-async def _reply(state: AgentState, context: Context, attempts: Attempts) -> dict[str, Any] | Failed:
-    """Make attempts until one brings a reply, or no further one helps."""
+async def _reply(state: AgentState, context: Context, attempts: Attempts) -> dict[str, Any] | Failed | Parking:
+    """Make attempts until one brings a reply, no further one helps, or the rate lets it be made only later."""
     if context.too_long:
         return _stopped(state, attempts.usage, StopReason.TOO_LONG, attempts.port, limit=context.too_long)
     if context.purpose == Purpose.SUMMARISE:
         state = {**state, "run": {**state["run"], "purpose": Purpose.SUMMARISE}}
     while True:
-        came = await _attempt(state, context, attempts.usage, attempts.port)
+        came = await _attempt(state, context, attempts)
         if not isinstance(came, Failed) or not await attempts.goes_on(came):
             return came
 
@@ -142,17 +148,19 @@ def _with_learnt(update: dict[str, Any], state: AgentState, attempts: Attempts) 
     return {**update, "run": run}
 
 
-async def _attempt(state: AgentState, context: Context, used: UsageRecord, port: Port) -> dict[str, Any] | Failed:
-    """Make one attempt.
+async def _attempt(state: AgentState, context: Context, attempts: Attempts) -> dict[str, Any] | Failed | Parking:
+    """Make one attempt, unless the rate lets it be made only later.
 
     Args:
         state: As the node found it.
         context: What is sent of its transcript.
-        used: Its usage, with the attempts that failed since.
-        port: Of the model that is asked.
+        attempts: Which model is asked, and what failed since.
     """
+    used, port = attempts.usage, attempts.port
     left = seconds_left(port.spec.bounds(state["run"], state["thread"]), state["usage"])
     pace = await keep_pace(f"model:{port.spec.model_name}", port.spec.rate, left, port)
+    if pace.parked is not None:
+        return pace.parked
     if pace.refusal or pace.is_late:
         why = StopReason.RATE_LIMIT if pace.refusal else StopReason.DEADLINE
         return _stopped(state, used, why, port, limit=pace.refusal)
@@ -160,7 +168,8 @@ async def _attempt(state: AgentState, context: Context, used: UsageRecord, port:
     plan, opened = await _reserve({**state, "usage": used}, context, shares, port)
     if isinstance(plan.room, StopReason):
         return _stopped(state, used, plan.room, port, limit=plan.limit)
-    usage = _with_lost(state["usage"], opened.lost)  # those that failed just now are among them
+    lost = [one for one in opened.lost if one.number > attempts.counted_before]
+    usage = _with_lost(state["usage"], lost)  # those that failed just now are among them
     if opened.cancelled_by:
         stopped = {**state["run"], "stop": StopReason.CANCELLED, "cancelled_by": opened.cancelled_by}
         return {"run": stopped, "usage": add_seconds(usage, port.elapsed())}
@@ -220,10 +229,10 @@ async def _call(attempt: _Try) -> dict[str, Any] | Failed:
         spent = add_attempt(usage, room.tokens, room.cost_nano)
         if left is not None and error.seconds >= left:
             return _stopped(attempt.state, spent, StopReason.DEADLINE, port)
-        return Failed(error, f"no reply within {error.seconds:g} s", Cure.AGAIN, spent)
+        return Failed(error, f"no reply within {error.seconds:g} s", Cure.AGAIN, spent, attempt.number)
     except Exception as error:  # noqa: BLE001 -- whatever a client raises, the run ends with a status
         said = f"{type(error).__name__}: {excerpt(hide_keys(safe_str(error), port.spec.model), 500)}"
-        return Failed(error, said, cure_of(error), await _charge(attempt, error))
+        return Failed(error, said, cure_of(error), await _charge(attempt, error), attempt.number)
     finally:
         if voice is not None:
             voice.hang_up()

@@ -46,7 +46,7 @@ async def run_tool(
             if wait is None or wait >= until - port.elapsed():
                 raise
             await port.sleep(wait)
-            pace = await keep_pace(f"tool:{contract.name}", contract.rate, until, port)
+            pace = await keep_pace(f"tool:{contract.name}", contract.rate, until, port, can_park=False)
             if pace.refusal or pace.is_late:
                 raise
             tries.append(excerpt(f"{type(error).__name__}: {safe_str(error)}"))

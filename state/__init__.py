@@ -41,6 +41,7 @@ from .records import (
     FailedAttempt,
     Objection,
     Outcome,
+    ParkedRecord,
     Passage,
     Purpose,
     Question,
@@ -53,7 +54,7 @@ from .records import (
     instant_result,
     new_call,
 )
-from .seconds import is_span
+from .seconds import in_utc, is_span
 from .secret import Secret
 from .status import RunStatus, StopReason
 from .transcript import FORGET, NUDGE, calls_tool, fold_messages, fold_taint, fold_trail, last_text
@@ -102,6 +103,7 @@ __all__ = [
     "NotHappened",
     "Objection",
     "Outcome",
+    "ParkedRecord",
     "Passage",
     "Person",
     "PersonDecision",
@@ -146,6 +148,7 @@ __all__ = [
     "fold_taint",
     "fold_trail",
     "happened",
+    "in_utc",
     "instant_result",
     "is_amount",
     "is_span",

@@ -10,7 +10,7 @@ from loopwright.errors import ConfigurationError
 from .budgets import is_count
 from .seconds import is_span
 
-WhenExceeded = Literal["wait", "refuse"]
+WhenExceeded = Literal["wait", "refuse", "park"]
 MAX_CALLS = 100_000
 
 
@@ -28,7 +28,8 @@ class Rate:
     per_seconds: float
     when_exceeded: WhenExceeded = "wait"
     """`wait`: for the next free moment, within `max_seconds`. `refuse`: the tool's call is answered as not run, and a
-    model's ends the run with the stop reason `rate_limit`."""
+    model's ends the run with the stop reason `rate_limit`. `park`: the run pauses, holds nothing, and goes on by itself
+    when there is room; where there is no saver to pause with, it refuses."""
 
     def __post_init__(self) -> None:
         """Refuse what could not be kept."""

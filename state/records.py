@@ -61,6 +61,8 @@ class Question(StrEnum):
     """What a tool wants to know in the midst of its work, by LangGraph's `interrupt`."""
     FAILURE = "tool_failed"
     """It failed: once more?"""
+    PARKED = "parked"
+    """No question to anybody: the run waits for a rate, and goes on by itself when its time has come."""
 
 
 class Purpose(StrEnum):
@@ -94,6 +96,8 @@ class Result(TypedDict):
     """The `Question` that it raises: the call stays on the table until a person has answered."""
     asked: NotRequired[Any]
     """What the tool wants to know, where it asks."""
+    until: NotRequired[float]
+    """Seconds since the epoch: when a call that is parked may be tried again."""
     artifact: NotRequired[Any]
     """What the tool returned for programs: plain data."""
     update: NotRequired[dict[str, Any]]
@@ -188,6 +192,8 @@ class Call(TypedDict):
     """What it had come to when a person was asked how it goes on."""
     resumes: NotRequired[list[Any]]
     """What people answered when the tool asked, in order: it is called again with these."""
+    parkings: NotRequired[int]
+    """Counts how often it was parked for its tool's rate."""
     loop: NotRequired[str]
     """The kind of loop that the model is told about with the result."""
     taint: NotRequired[list[Passage]]
@@ -287,6 +293,30 @@ class RunRecord(TypedDict):
     one that never had to be left for another."""
     fits: NotRequired[int]
     """Tokens that may be sent at most, where a provider has refused more than that as too long."""
+    parked: NotRequired[ParkedRecord]
+    """While it waits for the rate of its model."""
+    parkings: NotRequired[int]
+    """Counts how often it did."""
+
+
+class ParkedRecord(TypedDict):
+    """That the next call of the model waits for its rate."""
+
+    name: str
+    """What the rate is kept for."""
+    why: str
+    until: float
+    """Seconds since the epoch."""
+    approval: str
+    """The id under which the ledger knows when it goes on; empty until it is told."""
+    left: list[int]
+    """Which of the agent's models may still be asked in this step, by their places; the first one is asked then."""
+    tried: int
+    """How often that one was asked in this step before."""
+    counted: int
+    """The number of this step's newest attempt that the usage holds already."""
+    is_over: bool
+    """Whether the time has come."""
 
 
 class FailedAttempt(TypedDict):

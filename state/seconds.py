@@ -1,10 +1,16 @@
-"""Spans of time, in seconds."""
+"""Spans of time, in seconds, and moments."""
 
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime
 
 
 def is_span(value: object) -> bool:
     """Tell whether a value is a finite number of seconds above 0; a bool or a text is none."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+
+
+def in_utc(moment: float) -> str:
+    """Write a moment, given in seconds since the epoch, as people read it."""
+    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -11,7 +11,7 @@ class RunStatus(StrEnum):
     RUNNING = "running"
     """A worker drives it, or will as soon as one is free."""
     WAITING = "waiting"
-    """It waits for a person and holds nothing meanwhile."""
+    """It waits for a person, or is parked for a rate, and holds nothing meanwhile."""
     SUCCEEDED = "succeeded"
     """The model gave a final answer."""
     STOPPED = "stopped"

@@ -47,17 +47,26 @@ select * from lw_runs where id = :id;
 -- name: find_runs_by_prefix
 select id from lw_runs where substr(id, 1, length(:prefix)) = :prefix order by id limit 3;
 
--- Lists: a query for each choice, since one for all of them could use no index.
+-- Lists: a query for each choice, since one for all of them could use no index. Each says until when a run is parked.
 
 -- name: list_runs
-select * from lw_runs order by created_at desc limit :limit;
+select r.*,
+    (select max(a.expires_at) from lw_approvals a
+        where a.run_id = r.id and a.status = 'open' and a.question = 'parked') as parked_until
+from lw_runs r order by r.created_at desc limit :limit;
 
 -- name: list_runs_of_status
-select * from lw_runs where status = :status order by created_at desc limit :limit;
+select r.*,
+    (select max(a.expires_at) from lw_approvals a
+        where a.run_id = r.id and a.status = 'open' and a.question = 'parked') as parked_until
+from lw_runs r where r.status = :status order by r.created_at desc limit :limit;
 
 -- name: list_runs_of_thread
-select * from lw_runs where thread_id = :thread_id and (:status = '' or status = :status)
-order by created_at desc limit :limit;
+select r.*,
+    (select max(a.expires_at) from lw_approvals a
+        where a.run_id = r.id and a.status = 'open' and a.question = 'parked') as parked_until
+from lw_runs r where r.thread_id = :thread_id and (:status = '' or r.status = :status)
+order by r.created_at desc limit :limit;
 
 -- name: unfinished_runs
 -- What a crashed worker may have left: running, without a live lease on its thread; waiting and decided, or expired.
@@ -130,7 +139,18 @@ select * from lw_approvals where id = :id;
 select id from lw_approvals where substr(id, 1, length(:prefix)) = :prefix order by id limit 3;
 
 -- name: open_approvals
-select * from lw_approvals where status = 'open' order by created_at, id limit :limit;
+-- What is parked waits for no person.
+select * from lw_approvals where status = 'open' and question <> 'parked' order by created_at, id limit :limit;
+
+-- name: parked_approvals
+select * from lw_approvals
+where status = 'open' and question = 'parked' and (:run_id = '' or run_id = :run_id)
+order by expires_at, created_at, id limit :limit;
+
+-- name: parked_ahead
+-- How many wait for a rate: a tool's name stands without, a model's with what it is.
+select count(*) as number from lw_approvals
+where status = 'open' and question = 'parked' and expires_at > :now and :name in (tool, 'tool:' || tool);
 
 -- name: open_approvals_of_run
 select * from lw_approvals where run_id = :run_id and status = 'open' order by created_at, id limit :limit;

@@ -147,3 +147,40 @@ def test_check_answers_the_five_questions(terminal: Terminal) -> None:
         assert answer["question"] in page.lines
     assert {"pay"} == {finding["tool"] for finding in report.data["findings"]}
     assert "pay: its effect is not declared" in page.out
+
+
+PARKING = """
+from loopwright import Rate, create_agent
+from loopwright.testing import ScriptedModel
+
+agent = create_agent(
+    ScriptedModel(["Done."]), [], rate=Rate(calls=1, per_seconds=7200, when_exceeded="park"), name="slow"
+)
+"""
+
+
+def test_what_is_parked_is_shown_and_cannot_be_answered(terminal: Terminal) -> None:
+    """In the inbox and wherever runs are shown: for which rate, and when it goes on; no click does anything."""
+    terminal.write("slow.py", PARKING)
+    run = ["run", "Do it.", "--agent", "slow:agent"]
+    assert 0 == terminal.run(*run).code
+    parked = terminal.run(*run, "--json")
+    assert (3, "waiting", [], "model:scripted") == (
+        parked.code,
+        parked.data["status"],
+        parked.data["approvals"],
+        parked.data["parked"]["name"],
+    )
+    told = "parked: model:scripted (rate limit of 1 in 7200 s); it goes on by itself at "
+    inbox = terminal.run("inbox").out
+    assert told in inbox
+    assert "nothing waits for a person in .loopwright/runs.db; 1 parked" in inbox
+    assert told in terminal.run("show", parked.data["run_id"]).out
+    assert "waiting (parked, 1 h)" in terminal.run("show").out
+    (asked,) = terminal.open_questions()
+    assert ("parked", []) == (asked["question"], asked["allowed"])
+    refused = terminal.run("approve", asked["id"], "--by", "ana")
+    assert 1 == refused.code
+    assert (
+        "is no question: its run waits for a rate (rate limit of 1 in 7200 s) and goes on by itself at" in refused.err
+    )

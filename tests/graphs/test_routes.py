@@ -25,6 +25,19 @@ RUN = {
 }
 TOTALS = dict.fromkeys(("runs", "steps", "tool_calls", "tokens", "cost_nano"), 0)
 THREAD: dict[str, Any] = {**TOTALS, "version": 1, "window": {}}
+PARKED: dict[str, Any] = {
+    "name": "model:m",
+    "why": "",
+    "until": 9.0,
+    "approval": "",
+    "left": [0],
+    "tried": 0,
+    "counted": 0,
+    "is_over": False,
+}
+IS_PARKED = {**RUN, "parked": PARKED}
+IS_TOLD = {**RUN, "parked": {**PARKED, "approval": "q"}}
+IS_OVER = {**RUN, "parked": {**PARKED, "approval": "q", "is_over": True}}
 ROUTES = Routes(Limits(max_steps=3))
 
 
@@ -71,6 +84,12 @@ def test_after_observe(given: AgentState, route: str) -> None:
         (state(Verdict.DENY, Verdict.INVALID, Verdict.NOT_RUN, Verdict.ANSWERED), "observe"),
         (state(), "reason"),
         (state(usage=used(3)), "guard"),
+        (state(run=IS_PARKED), "guard"),
+        (state(run=IS_TOLD), "guard"),
+        (state(run={**IS_TOLD, "purpose": "wrap_up"}), "guard"),
+        (state(run=IS_OVER), "reason"),
+        (state(run={**IS_OVER, "purpose": "wrap_up"}), "reason"),
+        (state(run={**RUN, "stop": "cancelled"}), "guard"),
     ],
 )
 def test_after_guard(given: AgentState, route: str) -> None:
@@ -101,6 +120,11 @@ CALLS: dict[str, Any] = {"kind": "call_tools", "calls": [], "thought": ""}
         (state(Verdict.ASK), Moment.ASK),
         (state(Verdict.ASK, answers=[{"approval": "q", "value": 1, "by": ""}]), Moment.JUDGE),
         (state(Verdict.UNKNOWN, Verdict.ASK), Moment.OPEN),
+        (state(Verdict.HELD, Verdict.ASK), Moment.OPEN),
+        (state(run=IS_PARKED), Moment.OPEN),
+        (state(run=IS_TOLD), Moment.ASK),
+        (state(run=IS_TOLD, answers=[{"call": "", "value": 1, "by": ""}]), Moment.JUDGE),
+        (state(run={**IS_OVER, "stop": "cancelled"}), Moment.STOP),
         (state(), Moment.STOP),
     ],
 )

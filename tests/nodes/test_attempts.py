@@ -347,13 +347,13 @@ def test_time_that_is_up_ends_the_run_whatever_could_follow(door: Door) -> None:
 )
 def test_how_long_is_waited(cure: Cure, tried: int, asked: float, left: float | None, wait: float | None) -> None:
     """Doubling, with chance; as long as the provider asks for; never over the time that is left."""
-    failed = Failed(ValueError("no"), "no", cure, no_usage())
+    failed = Failed(ValueError("no"), "no", cure, no_usage(), 1)
     assert wait == wait_before_next(Retry(tries=4, base=1.0), failed, tried, asked, left, 0.5)
 
 
 def test_the_agents_own_errors_can_pass_too() -> None:
     """`Retry(on=…)` names what a client of one's own raises."""
-    failed = Failed(ValueError("busy"), "busy", Cure.NONE, no_usage())
+    failed = Failed(ValueError("busy"), "busy", Cure.NONE, no_usage(), 1)
     assert wait_before_next(Retry(base=0.5, on=(ValueError,)), failed, 1, 0.0, None, 0.0) == 0.5
     model = ScriptedModel([ValueError("busy"), "Done."])
     assert "Done." == blocking(create_agent(model, [], retry=Retry(base=0.001, on=(ValueError,)))).result.answer

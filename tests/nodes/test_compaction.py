@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,13 +14,24 @@ from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from tests.world.doors import DOORS, Desk, DoorName
 
-from loopwright import Agent, Checkpoints, Compaction, Limits, StopReason, create_agent, open_checkpoints, tool
+from loopwright import (
+    Agent,
+    Checkpoints,
+    Compaction,
+    Limits,
+    Rate,
+    StopReason,
+    SyncRuns,
+    create_agent,
+    open_checkpoints,
+    tool,
+)
 from loopwright.errors import ConfigurationError
 from loopwright.models import estimate_tools, size_of
 from loopwright.models.protocol import speak_json
 from loopwright.nodes.compaction import context_of
 from loopwright.nodes.summary import SUMMARISER
-from loopwright.testing import ScriptedModel, call, check_transcript
+from loopwright.testing import ManualClock, ScriptedModel, call, check_transcript
 
 TASK = "Read the whole report and tell me about page 7. My code is ZX-81."
 NOTES = "NOTES: the user wants page 7; pages were read."
@@ -438,3 +450,19 @@ def test_who_follows_the_messages_hears_no_summary() -> None:
     assert summaries(model)
     assert NOTES not in heard
     assert "Page 7 is there." in heard
+
+
+def test_a_summary_waits_for_its_rate(tmp_path: Path) -> None:
+    """A run that is parked before it can be made goes on with it, and with what comes then."""
+    clock, model = ManualClock(), reader(40, calls=4)
+    rate = Rate(calls=1, per_seconds=60, when_exceeded="park")
+    with open_checkpoints(f"sqlite:///{tmp_path / 'runs.db'}", clock=clock) as checkpoints:
+        runs = SyncRuns(build(model, rate=rate), checkpoints)
+        result = runs.run(TASK, thread_id="t")
+        while result.parked is not None:
+            clock.advance(60)
+            result = runs.wait(result.run_id)
+    assert ("Page 7 is there.", len(model.seen)) == (result.answer, result.usage.steps)
+    assert any(map(is_summing_up, model.seen))
+    assert any(made["summary"] == NOTES for made in result.compactions)
+    check_transcript(result.messages)

@@ -137,7 +137,7 @@ WRONG: list[dict[str, Any]] = [
     {"calls": 1, "per_seconds": 0},
     {"calls": 1, "per_seconds": float("inf")},
     {"calls": 1, "per_seconds": 1, "when_exceeded": "fail"},
-    {"calls": 1, "per_seconds": 1, "when_exceeded": "park"},
+    {"calls": 1, "per_seconds": 1, "when_exceeded": "Park"},
 ]
 
 

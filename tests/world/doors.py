@@ -74,6 +74,10 @@ class Desk:
         receipt: Receipt = self.call("extend", run_id, by=by, **more)
         return receipt
 
+    def look(self, way: Literal["expire", "recover"]) -> list[RunResult]:
+        """Look after what is due, by this method."""
+        return [*self.call(way)]
+
     def recover(self) -> list[RunResult]:
         """Carry on what is left."""
         return [*self.call("recover")]

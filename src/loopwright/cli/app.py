@@ -24,7 +24,7 @@ _CODES = [
     "0  done: the run succeeded, or the command did what was asked",
     "1  error, told in one line on stderr; or another decision counts than yours",
     "2  the command was not used as its help says",
-    "3  the run waits for a person",
+    "3  the run waits for a person, or for a rate",
     "4  the run was stopped, has failed or was cancelled",
 ]
 _ENVIRONMENT = [

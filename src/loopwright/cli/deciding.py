@@ -8,7 +8,7 @@ from typing import Any
 
 from loopwright.checkpoints import Approval, Checkpoints, RunRow
 from loopwright.runs import Receipt, SyncRuns, receipt_of
-from loopwright.state import EXPIRE, Happened, NotHappened, Person, PersonDecision
+from loopwright.state import EXPIRE, Happened, NotHappened, Person, PersonDecision, Question
 
 from .exits import Exit, exit_of
 from .finding import find_approval, find_effect, find_run, short
@@ -48,7 +48,7 @@ def decide(typed: str, decision: PersonDecision, by: Person, screen: Screen) -> 
         approval = ledger.approvals.get(find_approval(ledger, typed))
         name = f"approval {short(approval.id, ledger.approvals.matching)}"
         matter = _Matter(name, approval.tool, find_run(ledger, approval.run_id), store, screen)
-        if approval.decision is not None:
+        if approval.decision is not None and approval.question != Question.PARKED:
             receipt = receipt_of(approval, accepted=False)
             return _late(receipt, matter, lambda counts: _is_same(counts, decision, approval))
         return _answer(

@@ -13,7 +13,7 @@ class Exit(IntEnum):
     ERROR = 1
     """Nothing was done, and stderr says why; or another decision counts than the one that was given."""
     WAITING = 3
-    """The run waits for a person."""
+    """The run waits for a person, or for a rate."""
     STOPPED = 4
     """The run was stopped, has failed or was cancelled."""
 

@@ -13,7 +13,7 @@ from loopwright.runs import Event, EventKind, RunResult, SyncRuns
 from loopwright.state import CompactionRecord, FailedAttempt, Objection, RunStatus, TrailEntry, excerpt
 
 from .finding import short
-from .questions import asked, show_question
+from .questions import asked, show_parked, show_question
 from .screen import Screen
 from .text import age, counted, fit, money, step_line
 
@@ -143,6 +143,9 @@ def show_standing(result: RunResult, store: Checkpoints, screen: Screen, *, is_t
             screen.gap()
             screen.line(f"waiting for a person: {asked(approval)}")
             show_question(approval, ledger, screen)
+        if result.parked is not None:
+            screen.gap()
+            show_parked(result.parked, ledger, screen)
     elif result.answer and not is_told:
         screen.gap()
         screen.prose(result.answer)

@@ -8,7 +8,7 @@ from typing import Any
 
 from loopwright.checkpoints import Approval, EffectRow, Ledger, LogRecord, RunRow
 from loopwright.runs import RunResult
-from loopwright.state import NANO, TrailEntry, canonical
+from loopwright.state import NANO, Question, TrailEntry, canonical
 
 from .finding import SHORTEST, short
 from .following import show_compaction, show_failure, show_objection, show_step, standing
@@ -109,6 +109,9 @@ def _show_questions(approvals: Sequence[Approval], ledger: Ledger, screen: Scree
             show_question(approval, ledger, screen, is_ours=is_ours)
             continue
         id_ = short(approval.id, ledger.approvals.matching)
+        if approval.question == Question.PARKED:
+            screen.prose(f"{id_}  {approval.tool} was parked until {when(approval.expires_at or 0.0)}", indent="  ")
+            continue
         call = call_text(approval.tool, approval.payload.get("args", approval.args), screen.width - len(id_) - 4)
         screen.line(f"  {id_}  {call}")
         said = approval.decision.get("message")

@@ -34,6 +34,7 @@ def plain_result(result: RunResult) -> Plain:
         "trail": [dict(entry) for entry in result.trail],
         "failures": [dict(failure) for failure in result.failures],
         "approvals": [plain_approval(approval) for approval in result.approvals],
+        "parked": None if result.parked is None else asdict(result.parked),
     }
 
 
@@ -51,6 +52,7 @@ def plain_run(row: RunRow) -> Plain:
         "created_at": row.created_at,
         "updated_at": row.updated_at,
         "requester": row.requester,
+        "parked_until": row.parked_until,
     }
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from loopwright.checkpoints import Approval, Ledger
 from loopwright.policy import describe_requirement
+from loopwright.runs import Parked, parked_of
 from loopwright.state import Passage, Question
 
 from .finding import short
 from .screen import Screen
-from .text import age, call_text, clean, columns, fit
+from .text import age, call_text, clean, columns, fit, when
 
 _INDENT = "  "
 
@@ -22,6 +23,9 @@ def show_question(approval: Approval, ledger: Ledger, screen: Screen, *, is_ours
         screen: Where it is written.
         is_ours: Whether it can be answered here; else only the program that started the run can take an answer.
     """
+    if approval.question == Question.PARKED:
+        show_parked(parked_of([approval]), ledger, screen)
+        return
     width = screen.width - len(_INDENT)
     screen.line(_INDENT + call_text(approval.tool, _in_order(approval), width), bold=True)
     if approval.question == Question.OUTCOME:
@@ -46,6 +50,15 @@ def show_question(approval: Approval, ledger: Ledger, screen: Screen, *, is_ours
         _show_approval_ways(approval, ledger, screen)
 
 
+def show_parked(parked: Parked | None, ledger: Ledger, screen: Screen) -> None:
+    """Write for which rate a run waits, and until when; nothing for one that waits for none."""
+    if parked is None:
+        return
+    left = parked.until - ledger.clock()
+    told = f"at {when(parked.until)}, in {age(left)}" if left > 0 else "with the next `loopwright recover`"
+    screen.prose(f"parked: {parked.name} ({parked.why}); it goes on by itself {told}", indent=_INDENT)
+
+
 def _show_passage(passage: Passage, screen: Screen) -> None:
     """Write where an argument's value stands in text by strangers; without one, only where such text came from."""
     source = f"{passage['tool']}({passage['origin']}), step {passage['step']}"
@@ -66,6 +79,7 @@ _ASKED = {
     Question.WORDS: "what is the answer?",
     Question.PAUSE: "what is the answer?",
     Question.FAILURE: "it failed: once more?",
+    Question.PARKED: "waiting for a rate",
 }
 
 

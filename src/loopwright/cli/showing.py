@@ -22,16 +22,17 @@ from .text import age, counted, fit, money, table
 
 
 def show_inbox(limit: int, screen: Screen) -> Exit:
-    """List what waits for a person, oldest first, each with the ways to answer."""
+    """List what waits for a person, oldest first, each with the ways to answer; then what waits for a rate."""
     with open_store() as store:
         ledger = store.ledger
-        open_ = ledger.approvals.list_open(limit=limit)
-        rows = {approval.run_id: find_run(ledger, approval.run_id) for approval in open_}
-        for approval in open_:
+        open_, parked = ledger.approvals.list_open(limit=limit), ledger.approvals.list_parked(limit=limit)
+        rows = {approval.run_id: find_run(ledger, approval.run_id) for approval in [*open_, *parked]}
+        for approval in [*open_, *parked]:
             _show_asked(approval, rows[approval.run_id], ledger, screen)
         told = counted(len(open_), "question")
-        screen.line(f"{told} open in {place()}" if open_ else f"nothing waits for a person in {place()}")
-        screen.data([{**plain_approval(each), "task": rows[each.run_id].task} for each in open_])
+        told = f"{told} open in {place()}" if open_ else f"nothing waits for a person in {place()}"
+        screen.line(f"{told}; {len(parked)} parked" if parked else told)
+        screen.data([{**plain_approval(each), "task": rows[each.run_id].task} for each in [*open_, *parked]])
     return Exit.DONE
 
 
@@ -70,6 +71,8 @@ def _listed(rows: Sequence[RunRow], ledger: Ledger) -> list[list[str]]:
     lines = [["run", "thread", "age", "status", *(["cost"] if has_cost else []), "task"]]
     for row in rows:
         status = f"{row.status} ({row.reason})" if row.reason else row.status
+        if row.parked_until is not None:
+            status = f"{status} (parked, {age(row.parked_until - ledger.clock())})"
         cost = [money(Decimal(row.cost_nano) / NANO)] if has_cost else []
         since = age(ledger.clock() - row.created_at)
         lines.append([short(row.id, ledger.runs.matching), fit(row.thread_id, 12), since, status, *cost, row.task])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .options import DrivingOptions, ExtendOptions, RunOptions
-from .results import Event, EventKind, Receipt, Run, RunResult, receipt_of
+from .results import Event, EventKind, Parked, Receipt, Run, RunResult, parked_of, receipt_of
 from .runs import Runs
 from .sync_runs import SyncRuns
 
@@ -12,11 +12,13 @@ __all__ = [
     "Event",
     "EventKind",
     "ExtendOptions",
+    "Parked",
     "Receipt",
     "Run",
     "RunOptions",
     "RunResult",
     "Runs",
     "SyncRuns",
+    "parked_of",
     "receipt_of",
 ]

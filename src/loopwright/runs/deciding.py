@@ -17,6 +17,7 @@ from loopwright.state import (
     PersonDecision,
     Question,
     excerpt,
+    in_utc,
     new_call,
     person_of,
 )
@@ -33,6 +34,7 @@ async def decide(driver: Driver, approval_id: str, decision: object, by: object)
     person = person_of(by)
     approval = await driver.door.blocking(driver.ledger.approvals.get, approval_id)
     row = await driver.own_row(approval.run_id)
+    _refuse_parked(approval)
     if approval.decision is None:
         state = await driver.state(row)
         call = _call_of(approval, state)
@@ -44,6 +46,20 @@ async def decide(driver: Driver, approval_id: str, decision: object, by: object)
         plain = _plain(approval_id, _kept_call(approval), decision)
     decided = await driver.door.blocking(driver.ledger.decide, approval_id, plain, person.name, person.roles)
     return receipt_of(decided.approval, accepted=decided.accepted)
+
+
+def _refuse_parked(approval: Approval) -> None:
+    """Refuse to decide where nobody is asked.
+
+    Raises:
+        InvalidDecision: With the moment at which the run goes on.
+    """
+    if approval.question == Question.PARKED:
+        why, until = approval.payload.get("why", ""), in_utc(approval.expires_at or 0.0)
+        text = (
+            f"approval {approval.id} is no question: its run waits for a rate ({why}) and goes on by itself at {until}"
+        )
+        raise InvalidDecision(text, approval_id=approval.id)
 
 
 def _call_of(approval: Approval, state: AgentState) -> Call:

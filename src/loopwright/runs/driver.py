@@ -52,7 +52,11 @@ POLL_SECONDS: Final = 0.05
 """How often a waiting caller looks whether the worker that drives a run is done with it."""
 TASK_CHARACTERS: Final = 200
 _NOTHING: Final = object()
-"""There is nothing to drive: the run has ended, or waits for a person."""
+"""There is nothing to drive: the run has ended, or waits."""
+
+
+def _unheard(_result: RunResult) -> None:
+    """Nobody wants to know."""
 
 
 class Driver:
@@ -62,8 +66,17 @@ class Driver:
     finds nothing to do.
     """
 
-    def __init__(self, agent: Agent, checkpoints: Checkpoints, door: Door, options: DrivingOptions) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        checkpoints: Checkpoints,
+        door: Door,
+        options: DrivingOptions,
+        on_rest: Callable[[RunResult], None] = _unheard,
+    ) -> None:
         """Build the graph from the agent's specification, over these checkpoints.
+
+        What `on_rest` hears is how each run stands that comes to rest here.
 
         Raises:
             ConfigurationError: If an option is unknown, or the reference is no text, or one that no store can keep.
@@ -76,6 +89,7 @@ class Driver:
         self.door = door
         self.reference = reference or _default_reference(agent)
         self.on_reminder = options.get("on_reminder")
+        self._on_rest = on_rest
         self._contexts = Contexts(
             agent.spec.context, door, options.get("restore_context") or agent.spec.restore_context
         )
@@ -205,7 +219,8 @@ class Driver:
         """Return how a run stands."""
         row = await self.row(run_id)
         open_ = await self.door.blocking(self.ledger.approvals.list_open, run_id, ALL)
-        return result_of(row, await self.state(row), open_, self.agent.spec)
+        parked = await self.door.blocking(self.ledger.approvals.list_parked, run_id, ALL)
+        return result_of(row, await self.state(row), open_, parked, self.agent.spec)
 
     async def drive(self, run_id: str, *, tokens: bool = False) -> AsyncGenerator[Event]:
         """Drive a run to its next rest; yields what happens, the result last.
@@ -282,6 +297,7 @@ class Driver:
     async def _rest(self, run_id: str) -> Event:
         result = await self.result(run_id)
         self._contexts.rest(run_id, is_final=result.status.is_final)
+        self._on_rest(result)
         return Event(EventKind.ENDED if result.status.is_final else EventKind.WAITING, run_id, result=result)
 
     async def _given(self, row: RunRow, snapshot: StateSnapshot) -> Any:
@@ -323,6 +339,8 @@ class Driver:
     async def _resume(self, snapshot: StateSnapshot, state: AgentState) -> Any:
         """Wake the pause that is open now, by its id, if a question of its turn was decided or has expired."""
         asked = [call["approval"] for call in state["turn"] if call["verdict"] == Verdict.ASK]
+        if parked := state["run"].get("parked"):
+            asked.append(parked["approval"])
         standing = await self.door.blocking(self.ledger.approvals.standing, asked)
         is_known = asked and len(standing) == len(asked)
         if not is_known or any(approval.decision for approval in standing.values()):
@@ -371,7 +389,7 @@ class Driver:
         return results
 
     async def expire(self, wait: Callable[[str], Awaitable[RunResult]]) -> list[RunResult]:
-        """Decide what was not answered in time, carry those runs on, and remind of what is still open."""
+        """Decide what was not answered in time, carry those runs on and what was parked until now, send reminders."""
         due = await self.door.blocking(self.ledger.approvals.expire, self.reference)
         await self._remind()
         return [await wait(run_id) for run_id in dict.fromkeys(approval.run_id for approval in due)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, cast
@@ -30,6 +29,7 @@ from loopwright.state import (
     TrailEntry,
     Usage,
     current_run,
+    in_utc,
     no_usage,
     view_usage,
 )
@@ -57,6 +57,20 @@ class Run:
     """Seconds since the epoch."""
     requester: str = ""
     """For whom it runs; empty when nobody said."""
+    parked_until: float | None = None
+    """When it goes on by itself, in seconds since the epoch, where it waits for a rate; in lists only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """That a run waits for a rate that parks: it holds nothing, and goes on by itself."""
+
+    until: float
+    """Seconds since the epoch."""
+    name: str
+    """Whose rate: `tool:send_mail`, `model:gpt-5-mini`."""
+    why: str
+    """The rate, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +113,8 @@ class RunResult:
 
     `Any`: they are the user's own.
     """
+    parked: Parked | None = None
+    """What it waits for besides people; None for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +157,7 @@ class EventKind(StrEnum):
     COMPACTED = "compacted"
     """Less of the transcript is sent from now on: `compaction` says what, with the summary if there is one."""
     WAITING = "waiting"
-    """A person is asked: `result.approvals`."""
+    """A person is asked: `result.approvals`; or a rate is waited for: `result.parked`."""
     ENDED = "ended"
     """`result` is final."""
 
@@ -208,16 +224,12 @@ def _told(approval: Approval, *, accepted: bool) -> str:
         counted = f"{len(approval.votes)} of {approval.needs['number']} have approved: {', '.join(approval.votes)}"
         return f"{name}: {counted}" if accepted else f"{name}: you have approved it before; {counted}"
     kind = approval.decision["type"]
-    at = "" if approval.decided_at is None else f" on {_when(approval.decided_at)}"
+    at = "" if approval.decided_at is None else f" on {in_utc(approval.decided_at)}"
     if kind == EXPIRE:
         return f"{name} expired unanswered{at} and counts as rejected; nothing was changed"
     if accepted:
         return f"{name}: {_PAST.get(kind, kind)} by {approval.decided_by}"
     return f"{name} was already {_PAST.get(kind, kind)} by {approval.decided_by}{at}; nothing was changed"
-
-
-def _when(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def run_of(row: RunRow) -> Run:
@@ -234,10 +246,13 @@ def run_of(row: RunRow) -> Run:
         created_at=row.created_at,
         updated_at=row.updated_at,
         requester=row.requester,
+        parked_until=row.parked_until,
     )
 
 
-def result_of(row: RunRow, state: AgentState, approvals: Sequence[Approval], spec: nodes.AgentSpec) -> RunResult:
+def result_of(
+    row: RunRow, state: AgentState, approvals: Sequence[Approval], parked: Sequence[Approval], spec: nodes.AgentSpec
+) -> RunResult:
     """Build the result of a run from its thread's state; a thread that went on tells only how the run ended."""
     newest = current_run(state)
     run = newest if newest and newest["id"] == row.id else None
@@ -262,11 +277,21 @@ def result_of(row: RunRow, state: AgentState, approvals: Sequence[Approval], spe
         messages=tuple(message.model_copy(deep=True) for message in state.get("messages") or ()),
         failures=tuple(run.get("failures", ())) if run else (),
         approvals=tuple(approvals) if status is RunStatus.WAITING else (),
+        parked=parked_of(parked) if status is RunStatus.WAITING else None,
         output=form.rebuild(output) if form is not None and output is not None else copy.deepcopy(output),
         objections=tuple(copy.deepcopy(run.get("objections", []))) if run else (),
         compactions=tuple(copy.deepcopy(made) for made in state.get("compactions") or () if made["run"] == row.id),
         state=spec.open_channels.of(cast("Mapping[str, Any]", state)),
     )
+
+
+def parked_of(waits: Sequence[Approval]) -> Parked | None:
+    """Return what a run waits for: of several calls of a turn, which go on together, the last one; None for nothing."""
+    last = max(waits, key=lambda one: one.expires_at or 0.0, default=None)
+    if last is None:
+        return None
+    name = last.tool if "tool_call_id" not in last.payload else f"tool:{last.tool}"
+    return Parked(last.expires_at or 0.0, name, str(last.payload.get("why", "")))
 
 
 def _failures(run_id: str, written: Mapping[str, Any]) -> list[Event]:

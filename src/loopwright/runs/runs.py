@@ -26,9 +26,9 @@ logger = logging.getLogger(__name__)
 class Runs:
     """Starts, drives, pauses and resumes the runs of one agent, in this process's event loop.
 
-    `start`, `decide`, `resolve` and `cancel` return at once; what follows of them is driven in the background. Many
-    processes may do so over one database: a lease a thread keeps them apart, and what must happen once is claimed in
-    the ledger.
+    `start`, `decide`, `resolve` and `cancel` return at once; what follows of them is driven in the background, and so
+    is a run that was parked here, when its time has come. Many processes may do so over one database: a lease a thread
+    keeps them apart, and what must happen once is claimed in the ledger.
     """
 
     def __init__(
@@ -47,8 +47,11 @@ class Runs:
         Raises:
             ConfigurationError: If an option is unknown, or a reference cannot be kept.
         """
-        self._driver = Driver(agent, checkpoints, AsyncDoor(), options)
+        self._driver = Driver(agent, checkpoints, AsyncDoor(), options, self._rested)
         self._tasks: dict[str, asyncio.Task[RunResult]] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        """Of the runs that are parked."""
+        self._is_closed = False
 
     async def start(
         self,
@@ -207,7 +210,7 @@ class Runs:
         return receipt
 
     async def recover(self) -> Sequence[RunResult]:
-        """Carry on what crashed workers have left, and what was decided or has expired meanwhile.
+        """Carry on what crashed workers have left, and what was decided, has expired, or was parked until now.
 
         Call it when a worker starts, and now and then; safe in many processes at once. A run that cannot be carried on
         is logged, and does not keep the others from it.
@@ -215,7 +218,7 @@ class Runs:
         return await self._driver.recover(self.wait)
 
     async def expire(self) -> Sequence[RunResult]:
-        """Reject what was not answered in time, carry those runs on, and send the reminders that are due.
+        """Reject what was not answered in time, carry on those runs and what was parked until now, and send reminders.
 
         A question whose time is up cannot be approved any more, with or without this; it is what makes the run go on.
         Call it now and then; safe in many processes at once. Returns the runs that were carried on.
@@ -226,6 +229,18 @@ class Runs:
         """Wait until nothing is driven here any more: every run has ended, or waits."""
         while self._tasks:
             await asyncio.wait(self._tasks.values())
+
+    def _rested(self, result: RunResult) -> None:
+        """Set the timer of a run that is parked, and take back that of one that is not."""
+        if before := self._timers.pop(result.run_id, None):
+            before.cancel()
+        if result.parked is not None and not self._is_closed:
+            left = max(0.0, result.parked.until - self._driver.ledger.clock())
+            self._timers[result.run_id] = asyncio.get_running_loop().call_later(left, self._wake, result.run_id)
+
+    def _wake(self, run_id: str) -> None:
+        self._timers.pop(run_id, None)
+        self._spawn(run_id)
 
     def _spawn(self, run_id: str) -> asyncio.Task[RunResult]:
         """Drive a run in the background; one task a run at a time, and one more behind it if something came up."""
@@ -254,5 +269,9 @@ class Runs:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Drain."""
+        """Drain; what is parked by then is carried on by `expire` or `recover`, in whichever process."""
+        self._is_closed = True
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
         await self.drain()
