@@ -6,67 +6,22 @@ import threading
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
+from tests.world.nursery import Nursery
+from tests.world.spenders import Meter, build
 from tests.world.stores import Store, open_store
 
-from loopwright import Agent, Budget, Price, RunResult, StopReason, SyncRuns, create_agent, open_checkpoints
-from loopwright.testing import ScriptedModel, call
+from loopwright import RunResult, StopReason, SyncRuns, open_checkpoints
 
 RUNS = 50
-INPUT = 5
-"""Tokens of each call, fewer than are reserved for its message: what is reserved bounds what is billed."""
-PRICE = Price(Decimal(1), Decimal(10))
-DOLLAR = Budget(name="support", by="tenant", max_cost=Decimal(1), per="day")
+PROCESSES = 4
 
 
 @pytest.fixture(name="store", params=["sqlite", "postgres"])
 def lend_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     """A store that processes share."""
     return open_store(request, tmp_path)
-
-
-class Meter:
-    """Adds up what the provider would bill."""
-
-    def __init__(self) -> None:
-        """Begin with nothing."""
-        self.dollars = Decimal(0)
-        self._lock = threading.Lock()
-
-    def say(self, turn: Any, tokens_in: int, tokens_out: int) -> AIMessage:
-        """Return a reply, and note what it costs."""
-        with self._lock:
-            self.dollars += (tokens_in * PRICE.input + tokens_out * PRICE.output) / 10**6
-        usage: Any = {"input_tokens": tokens_in, "output_tokens": tokens_out, "total_tokens": tokens_in + tokens_out}
-        calls: list[Any] = [] if isinstance(turn, str) else [{**turn, "id": "c"}]
-        return AIMessage("" if calls else str(turn), tool_calls=calls, usage_metadata=usage)
-
-
-class Spender(ScriptedModel):
-    """Two turns a run, each as long as it may be: it takes its cap to the last token, else ten thousand."""
-
-    max_tokens: int = 2_000
-    meter: Any = None
-
-    def __init__(self, meter: Meter) -> None:
-        """Bill to a meter."""
-        super().__init__([], meter=meter)
-
-    def _generate(self, messages: list[Any], *args: Any, **kwargs: Any) -> Any:
-        most = min(self.max_tokens, kwargs.get("max_tokens", self.max_tokens))
-        first = messages[-1].type == "human"
-        turn = call("unknown") if first else "Done."
-        self._turns = [self.meter.say(turn, INPUT, most)]
-        self._used = 0
-        return super()._generate(messages, *args)
-
-
-def build(meter: Meter) -> Agent:
-    """An agent whose runs cost four cents each, as long as they may."""
-    return create_agent(Spender(meter), [], price=PRICE, budgets=[DOLLAR])
 
 
 def test_fifty_runs_share_a_dollar(store: Store) -> None:
@@ -97,3 +52,22 @@ def test_fifty_runs_share_a_dollar(store: Store) -> None:
     assert {StopReason.ANSWERED, StopReason.MAX_COST} == set(reasons)
     said = {result.limit for result in results if result.stop_reason == StopReason.MAX_COST}
     assert all(text.startswith("budget 'support' (acme, ") and text.endswith("max_cost of $1") for text in said)
+
+
+def test_fifty_runs_of_four_processes_share_a_dollar(nursery: Nursery, store: Store) -> None:
+    """The same where nothing but the database is shared."""
+    with open_checkpoints(store.url):  # set up
+        pass
+    shares = [[*range(first, RUNS, PROCESSES)] for first in range(PROCESSES)]
+    children = [nursery.start("tests.world.spenders:spend", url=store.url, numbers=numbers) for numbers in shares]
+    assert ["ready"] * PROCESSES == [child.receive() for child in children]
+    for child in children:
+        child.send("go")
+    told = [child.result() for child in children]
+    billed = sum(Decimal(dollars) for dollars, _, _ in told)
+    ((cost, label),) = store.execute("select cost_nano, label from lw_budgets")
+    assert Decimal("0.97") < billed <= 1
+    assert (int(billed * 10**9), "acme") == (cost, label)
+    assert billed == sum(Decimal(said) for _, said, _ in told)
+    reasons = Counter(reason for *_, ended in told for reason in ended)
+    assert ({"answered", "max_cost"}, RUNS) == (set(reasons), reasons.total())

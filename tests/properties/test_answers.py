@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.world.stores import MOSTLY_IN_MEMORY, some_store
 
 from loopwright import Limits, ProposedAnswer, Reflect, RunStatus, StopReason, SyncRuns, create_agent, open_checkpoints
 from loopwright.testing import ScriptedModel, check_transcript
@@ -38,6 +39,7 @@ def check_of(findings: list[Any], heard: list[Any]) -> Any:
     steps=st.integers(1, 12),
     tokens=st.sampled_from([None, 150, 1000]),
     wrap_up=st.booleans(),
+    store=MOSTLY_IN_MEMORY,
 )
 def test_answers_are_bounded(
     says: list[str],
@@ -49,6 +51,7 @@ def test_answers_are_bounded(
     steps: int,
     tokens: int | None,
     wrap_up: bool,
+    store: Any,
 ) -> None:
     """At most one call, one more a retry, and two a look back; a run that succeeded has an answer that passed."""
     model = ScriptedModel([says[number % len(says)] for number in range(40)])
@@ -64,7 +67,7 @@ def test_answers_are_bounded(
         reflect=Reflect(times=times) if times else None,
         answer_retries=retries,
     )
-    with open_checkpoints("memory:") as checkpoints:
+    with some_store(store) as url, open_checkpoints(url) as checkpoints:
         result = SyncRuns(agent, checkpoints).run("How many?", thread_id="t")
     usage = result.usage
     assert usage.model_calls == len(model.seen) <= 1 + retries + 2 * times + wrap_up

@@ -7,6 +7,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from loopwright import (
     Effect,
     Limits,
     Person,
+    Rate,
     Receipt,
     SyncRuns,
     allow,
@@ -49,6 +51,7 @@ BY_TWO, BY_A_LEAD, NEVER = 2, 3, 7
 """Amounts for which the rules want two people, or a lead, or say no."""
 DAY = 86_400.0
 HOUR = 3_600.0
+RATE = Rate(calls=1, per_seconds=HOUR, when_exceeded="park")
 PEOPLE = ("ana", "ben", Person("lea", roles=["lead"]))
 
 TURN: Any = st.one_of(
@@ -56,7 +59,7 @@ TURN: Any = st.one_of(
     st.sampled_from([call("look", code="a"), call("look", code="b")]),
     st.just([call("look", code="a"), call("pay", amount=1)]),
     st.just([call("pay", amount=1), call("pay", amount=2)]),
-    st.just(call("stamp", code="a")),
+    st.just([call("stamp", code="a"), call("stamp", code="b")]),
     st.just(AIMessage("")),
 )
 SAYS: Any = st.sampled_from(["approve", "approve", "edit", "reject", "respond"])
@@ -69,10 +72,12 @@ class Crash(BaseException):
 class Shop:
     """What lies outside of the process, and what runs inside of it: tools that may not come back."""
 
-    def __init__(self, folder: Path, turns: list[Any]) -> None:
+    def __init__(self, folder: Path, turns: list[Any], clock: ManualClock) -> None:
         """Build the agent."""
+        self.clock = clock
         self.url = f"sqlite:///{folder / 'runs.db'}"
         self.paid: list[tuple[str, int]] = []
+        self.stamped_at: list[float] = []
         self.stamps: set[str] = set()
         self.crash_in = ""
         self.die: Callable[[], None] = nothing
@@ -92,10 +97,11 @@ class Shop:
             self._crash("after")
             return f"paid {amount}"
 
-        @tool(effect="idempotent")
+        @tool(effect="idempotent", rate=RATE)
         def stamp(code: str, handle: Effect) -> str:
             """Stamp an order, by its code; a second time changes nothing."""
             self.stamps.add(f"{handle.key} {code}")
+            self.stamped_at.append(self.clock())
             self._crash("after")
             return "stamped"
 
@@ -131,7 +137,7 @@ class Machine(RuleBasedStateMachine):
     @initialize(turns=st.lists(TURN, min_size=1, max_size=4), write_behind=st.booleans())
     def open(self, turns: list[Any], write_behind: bool) -> None:  # noqa: FBT001 -- drawn
         """Open the service."""
-        self.shop = Shop(self.folder, turns)
+        self.shop = Shop(self.folder, turns, self.clock)
         self.write_behind = write_behind
         self._reopen()
 
@@ -270,7 +276,8 @@ class Machine(RuleBasedStateMachine):
                 row = self.ledger.runs.find(asked["run_id"])
                 assert row is not None
                 assert row.status == "waiting"
-                assert asked["approval_id"] in {open_.id for open_ in self.ledger.approvals.list_open(row.id)}
+                question = self.ledger.approvals.get(asked["approval_id"])
+                assert question.decision is None or not question.used_at  # decided, and not yet carried out
             elif "__interrupt__" in state:
                 self._answer(config, state["__interrupt__"][0].value, say)
 
@@ -293,7 +300,9 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.checkpoints is not None)
     @invariant()
     def holds(self) -> None:
-        """Nothing unapproved, nothing twice, no limit overrun, valid transcripts, a whole log."""
+        """Nothing unapproved, nothing twice, no limit or rate overrun, valid transcripts, a whole log."""
+        for earlier, later in pairwise(self.shop.stamped_at):
+            assert later - earlier >= RATE.per_seconds
         assert Counter(amount for _, amount in self.shop.paid) <= self.may_pay
         assert NEVER not in self.may_pay
         assert len({key for key, _ in self.shop.paid}) == len(self.shop.paid)

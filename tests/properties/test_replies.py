@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from langchain_anthropic.chat_models import _format_messages
 from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall, ToolCall
 from langchain_openai.chat_models.base import _convert_message_to_dict
+from tests.world.stores import MOSTLY_IN_MEMORY, some_store
 
 from loopwright import Limits, RunStatus, SyncRuns, create_agent, open_checkpoints, open_model, tool
 from loopwright.models.replies import MALFORMED
@@ -89,16 +90,16 @@ def sent_by_clients(messages: list[BaseMessage]) -> tuple[dict[str, Any], dict[s
     return openai, {"model": "m", "max_tokens": 9, "messages": formatted(messages, model="m")[1]}
 
 
-@given(st.lists(replies, min_size=STEPS, max_size=STEPS), st.booleans())
+@given(st.lists(replies, min_size=STEPS, max_size=STEPS), st.booleans(), MOSTLY_IN_MEMORY)
 # Without shrinking: each example is a whole run, and hundreds of them would be tried.
 @settings(max_examples=30, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
-def test_any_replies(script: list[AIMessage], speaks_json: bool) -> None:  # noqa: FBT001 -- hypothesis gives it by place
+def test_any_replies(script: list[AIMessage], speaks_json: bool, store: Any) -> None:  # noqa: FBT001 -- hypothesis gives it by place
     """All that was sent is taken by both providers; each reply counts; the last words are the answer."""
     model = ScriptedModel(script)
     agent = create_agent(
         open_model(model, protocol="json" if speaks_json else "tools"), [look], limits=Limits(max_steps=STEPS)
     )
-    with open_checkpoints("memory:") as checkpoints:
+    with some_store(store) as url, open_checkpoints(url) as checkpoints:
         result = SyncRuns(agent, checkpoints).run("Where is A1?", thread_id="t")
     assert result.error == ""
     check_transcript(result.messages)

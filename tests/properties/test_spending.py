@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
+from tests.world.stores import MOSTLY_IN_MEMORY, some_store
 
 from loopwright import Budget, Limits, Price, Retry, SyncRuns, create_agent, open_checkpoints, tool
 from loopwright.testing import ScriptedModel, call
@@ -55,8 +56,16 @@ def buy(code: str) -> str:
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(TURN, min_size=1, max_size=20), st.integers(0, 3000), st.integers(0, 4000), st.booleans())
-def test_no_sequence_of_runs_spends_over_a_limit(turns: list[Any], run: int, shared: int, wrap_up: bool) -> None:  # noqa: FBT001 -- drawn
+@given(
+    turns=st.lists(TURN, min_size=1, max_size=20),
+    run=st.integers(0, 3000),
+    shared=st.integers(0, 4000),
+    wrap_up=st.booleans(),
+    store=MOSTLY_IN_MEMORY,
+)
+def test_no_sequence_of_runs_spends_over_a_limit(
+    *, turns: list[Any], run: int, shared: int, wrap_up: bool, store: Any
+) -> None:
     """Of the run, of its thread, or of the budget that its threads share."""
     dollars = Decimal(1) / 1_000_000
     limits = Limits(
@@ -74,7 +83,7 @@ def test_no_sequence_of_runs_spends_over_a_limit(turns: list[Any], run: int, sha
         retry=again,
     )
     totals: dict[str, list[Any]] = {}
-    with open_checkpoints("memory:") as checkpoints:
+    with some_store(store) as url, open_checkpoints(url) as checkpoints:
         runs = SyncRuns(agent, checkpoints)
         for number in range(6):
             thread = f"t{number % 2}"

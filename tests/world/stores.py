@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
+import tempfile
+from collections.abc import Generator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from hypothesis import strategies as st
 
 from .postgres import Database
 
@@ -65,3 +67,17 @@ def open_store(request: pytest.FixtureRequest, folder: Path) -> Store:
     if request.param == "sqlite":
         return Store("sqlite", f"sqlite:///{folder / 'runs.db'}", path=folder / "runs.db")
     return Store("memory", "memory:")
+
+
+@contextmanager
+def some_store(kind: Literal["memory", "sqlite"]) -> Generator[str]:
+    """Lend the address of an empty store that is gone with the block: for tests that draw where runs are kept."""
+    if kind == "memory":
+        yield "memory:"
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield f"sqlite:///{folder}/runs.db"
+
+
+MOSTLY_IN_MEMORY = st.sampled_from(("memory",) * 7 + ("sqlite",))
+"""Kinds of store to draw from: a file is slower."""
