@@ -19,6 +19,9 @@ from .store import TaskWrites
 Key = tuple[str, str, object]
 """Thread id, namespace, and the call of the agent that drives it: two callers of one thread share nothing."""
 
+_BEHIND = "~000000000"
+"""Sorts behind every task that LangGraph names, by id and by path."""
+
 
 @dataclass(frozen=True)
 class Skipped:
@@ -38,8 +41,11 @@ class Behind:
     """The line of checkpoints from the newest stored one, the anchor, to the newest one.
 
     Only the newest is ever stored. What the skipped ones held is in it, save for the delta channels: their values
-    LangGraph rebuilds from the writes on all ancestors. So the skipped writes go onto the anchor, in order, under task
-    ids of their own that sort behind its real ones, as LangGraph's own `exit` durability does.
+    LangGraph rebuilds from the writes on all ancestors. So the skipped writes go onto the anchor, in order, under a
+    task id of its own that sorts behind its real ones, as LangGraph's own `exit` durability does.
+
+    Lists that follow each other in a channel become one: every such channel is a fold over the items, and a reader
+    pays for each row.
     """
 
     def __init__(self) -> None:
@@ -50,22 +56,40 @@ class Behind:
         self.anchor: str | None = None
         self.newest: Skipped | None = None
         self.versions: dict[str, Any] = {}
-        self.writes: list[TaskWrites] = []
+        self._writes: list[tuple[str, Any]] = []
+        self._first_task = ""
         self._loose: dict[str, list[TaskWrites]] = {}
         self._forced: set[str] = set()
 
     def advance(self, parent: str | None, new: Skipped, versions: Mapping[str, Any]) -> None:
         """Take in a checkpoint that was put behind `parent`."""
         if self.newest is None or self.newest.checkpoint["id"] != parent:
-            self.anchor, self.versions, self.writes = parent, {}, []
+            self.anchor, self.versions, self._writes = parent, {}, []
         for task in self._loose.pop(parent or "", ()):
-            kept = [write for write in task.writes if write[0] in DELTA_CHANNELS]
-            if kept:
-                number = f"~{len(self.writes):09d}"
-                self.writes.append(TaskWrites(f"{number}-{task.task_id[:8]}", number, kept))
+            for channel, value in task.writes:
+                if channel in DELTA_CHANNELS:
+                    self._append(task, channel, value)
         self._loose = {name: tasks for name, tasks in self._loose.items() if name > (parent or "")}
         self.versions.update(versions)
         self.newest = new
+
+    def _append(self, task: TaskWrites, channel: str, value: Any) -> None:
+        """Add a write behind the others of its channel, or to the last of them."""
+        if not self._writes:
+            self._first_task = task.task_id
+        places = [place for place, write in enumerate(self._writes) if write[0] == channel]
+        before: Any = self._writes[places[-1]][1] if places else None
+        if type(before) is type(value) is list:
+            self._writes[places[-1]] = channel, before + value
+        else:
+            self._writes.append((channel, value))
+
+    @property
+    def writes(self) -> list[TaskWrites]:
+        """What was written to delta channels since the anchor, as it is stored there."""
+        if not self._writes:
+            return []
+        return [TaskWrites(f"{_BEHIND}-{self._first_task[:8]}", _BEHIND, self._writes)]
 
     def keep(self, checkpoint_id: str, task: TaskWrites) -> None:
         """Keep what a task wrote on a checkpoint, which may be put only after; late for a superseded one, drop it."""
@@ -95,4 +119,4 @@ class Behind:
         if self.newest is not None:
             self.anchor = self.newest.checkpoint["id"]
             self._forced.discard(self.anchor)
-        self.newest, self.versions, self.writes = None, {}, []
+        self.newest, self.versions, self._writes = None, {}, []

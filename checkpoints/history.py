@@ -51,6 +51,12 @@ class Chain:
         self._walked.append(checkpoint_id)
         return True
 
+    def walk(self, parents: Mapping[str, str | None], newest: str | None) -> None:
+        """Enter all ancestors of a checkpoint."""
+        parent = parents.get(newest or "")
+        while parent is not None and self.enter(parent):
+            parent = parents.get(parent)
+
     def may_hold(self, counters: str | None) -> bool:
         """Tell whether this ancestor may hold a value, by the JSON text of its `counters_since_delta_snapshot`."""
         return counters is None or any(name not in counters for name in self._open.values())
@@ -69,7 +75,8 @@ class Chain:
             found[channel]["seed"] = value
             oldest[channel] = len(self._walked) - number
         lists = {channel: history["writes"] for channel, history in found.items()}
+        load = serde.loads_typed
         for place, channel, _, task_id, _, kind, value, _ in sorted(rows, key=_ORDER):
             if place >= oldest[channel]:
-                lists[channel].append((task_id, channel, serde.loads_typed((kind, value))))
+                lists[channel].append((task_id, channel, load((kind, value))))
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from langgraph.checkpoint.base import CheckpointMetadata, get_checkpoint_metadata
@@ -17,6 +18,10 @@ FORK_KEY = "__loopwright_fork"
 
 FAR = 1_000
 """Super-steps; LangGraph makes its copies after 5,000."""
+FIRST_STEP = -1
+"""The number that LangGraph gives to a thread's first super-step, its input."""
+SET_BACK = 10**9
+"""By so much a counter is set back that has come far: more super-steps than any thread will see."""
 
 
 def hold_off_copies(metadata: CheckpointMetadata) -> None:
@@ -24,13 +29,33 @@ def hold_off_copies(metadata: CheckpointMetadata) -> None:
 
     It does so each time that its counters, which a run carries on in this very dict, have come far enough, so that a
     reader need not go further back. Here a reader finds all that was added to a thread by one query, and the copies
-    would make a thread's size grow with the square of its length. So the counters begin anew in time. Copies that are
+    would make a thread's size grow with the square of its length. So the counters are set back, once. Copies that are
     made for another reason, as for a branch, have nothing to do with them.
     """
     counters = metadata.get("counters_since_delta_snapshot") or {}
     for channel, (updates, super_steps) in counters.items():
         if super_steps >= FAR:
-            counters[channel] = (min(updates, 1), 1)
+            counters[channel] = (min(updates, 1), super_steps - SET_BACK)
+
+
+def is_stored_nowhere(metadata: Mapping[str, Any], channels: Sequence[str]) -> bool:
+    """Tell by a checkpoint's metadata that no ancestor of it holds a value of any of these delta channels.
+
+    A counter begins anew with each stored value, and goes on in each super-step: one that has counted them all, from
+    the thread's first on, has never begun anew. But for what `prune` stores, who makes a thread's newest checkpoint its
+    oldest: a run that goes on just then counts on.
+    """
+    step: Any = metadata.get("step")
+    counters: Mapping[str, tuple[int, int]] = metadata.get("counters_since_delta_snapshot") or {}
+    if not isinstance(step, int):
+        return False
+    all_steps = {step - FIRST_STEP + 1, step - FIRST_STEP + 1 - SET_BACK}
+    return all(counters.get(channel, (0, 0))[1] in all_steps for channel in channels)
+
+
+def is_first(metadata: Mapping[str, Any] | None) -> bool:
+    """Tell by its metadata whether a checkpoint is the first that a thread ever had."""
+    return metadata is not None and metadata.get("step") == FIRST_STEP
 
 
 def metadata_of(new: Skipped, parent_id: str | None) -> dict[str, Any]:

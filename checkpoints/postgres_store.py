@@ -9,18 +9,20 @@ from random import getrandbits
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import WRITES_IDX_MAP, DeltaChannelHistory
+from langgraph.checkpoint.base import WRITES_IDX_MAP, DeltaChannelHistory, get_checkpoint_id
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]  # LangGraph's beta has no public name
 from psycopg import Connection, Cursor
 from psycopg.errors import UniqueViolation
-from psycopg.rows import DictRow, RowFactory, RowMaker, dict_row
+from psycopg.rows import DictRow, RowFactory, RowMaker, dict_row, tuple_row
 from psycopg.types.json import Jsonb
 
 from loopwright.errors import ThreadMoved
 
 from .database import load_statements
+from .history import Chain
+from .metadata import is_first, is_stored_nowhere
 from .postgres import PostgresDatabase
 from .serializer import Serializer
 from .store import Batch, Seal, TaskWrites, name_blob, name_write, place_of, sealed_write
@@ -54,6 +56,15 @@ on conflict (thread_id, checkpoint_ns, checkpoint_id)
 do update set checkpoint = excluded.checkpoint, metadata = excluded.metadata
 """
 """One statement, and so one round trip and one transaction."""
+_PARENTS = """
+select checkpoint_id, parent_checkpoint_id,
+    case when checkpoint_id = %s or parent_checkpoint_id is null then metadata end
+from checkpoints where thread_id = %s and checkpoint_ns = %s
+"""
+_WRITES_ON = (
+    "select checkpoint_id, channel, task_path, task_id, idx, type, blob from checkpoint_writes"
+    " where thread_id = %s and checkpoint_ns = %s and checkpoint_id = any(%s) and channel = any(%s)"
+)
 _SQUASH = (
     "update checkpoints set parent_checkpoint_id = null, checkpoint = %s, metadata = %s"
     " where thread_id = %s and checkpoint_ns = %s and checkpoint_id = %s"
@@ -152,9 +163,27 @@ class PostgresStore(PostgresSaver):
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """Return what delta channels are built from, as it stood in one moment."""
+        """Return what delta channels are built from, as it stood in one moment.
+
+        LangGraph's own looks at every ancestor for a stored value. Where there is none, the writes are all that counts.
+        """
         with self._database.reading():
-            return super().get_delta_channel_history(config=config, channels=channels)
+            found = None if self._seal.is_on else self._written(config, channels)  # sealed, only values are believed
+            return found or super().get_delta_channel_history(config=config, channels=channels)
+
+    def _written(self, config: RunnableConfig, channels: Sequence[str]) -> Mapping[str, DeltaChannelHistory] | None:
+        """Return what was written on all ancestors; None where one of them may hold a value."""
+        given, newest = place_of(config), get_checkpoint_id(config)
+        place, chain = (given["thread_id"], given.get("checkpoint_ns", "")), Chain(channels)
+        with self._database.connection() as lent, lent.cursor(binary=True, row_factory=tuple_row) as cursor:
+            line = {row[0]: row[1:] for row in cursor.execute(_PARENTS, (newest, *place))}
+            chain.walk({checkpoint_id: parent for checkpoint_id, (parent, _) in line.items()}, newest)
+            # The oldest is the thread's first one, unless `prune` made it that since the run began that counts on.
+            if not chain.ids or not is_stored_nowhere(line[newest][1], channels) or not is_first(line[chain.ids[0]][1]):
+                return None
+            places = {checkpoint_id: number for number, checkpoint_id in enumerate(chain.ids)}
+            rows = cursor.execute(_WRITES_ON, (*place, [*places], [*channels])).fetchall()
+        return chain.history(((places[row[0]], *row[1:], row[0]) for row in rows), self.serde)
 
     def _rows(self, thread_id: str, namespace: str, checkpoint_id: str, task: TaskWrites) -> list[Any]:
         return self._dump_writes(thread_id, namespace, checkpoint_id, task.task_id, task.task_path, task.writes)

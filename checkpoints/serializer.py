@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langgraph.checkpoint.serde.jsonplus import EXT_DELTA_SNAPSHOT, EXT_PYDANTIC_V2, JsonPlusSerializer
 from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]  # LangGraph's beta has no public name
 from langgraph.types import Send
+from pydantic import BaseModel
 
 from loopwright.state import storable
 
@@ -24,9 +25,21 @@ def _head(kind: type[BaseMessage]) -> bytes:
     return b"\x94" + ormsgpack.packb(kind.__module__) + ormsgpack.packb(kind.__name__)
 
 
-_KINDS = {_head(kind): kind for kind in (AIMessage, HumanMessage, SystemMessage, ToolMessage)}
-_FIELDS = {kind: frozenset(kind.model_fields) for kind in _KINDS.values()}
-_WITH_EXTRA: set[type[BaseMessage]] = {kind for kind in _KINDS.values() if kind.model_config.get("extra") == "allow"}
+class _Shape:
+    """What a complete message of a class has, as this release of LangChain knows it."""
+
+    __slots__ = ("fields", "has_extra", "kind")
+
+    def __init__(self, kind: type[BaseMessage]) -> None:
+        """Look at the class."""
+        self.kind = kind
+        self.fields = set(kind.model_fields)
+        self.has_extra = kind.model_config.get("extra") == "allow"
+
+
+_KINDS = (AIMessage, ToolMessage, HumanMessage, SystemMessage)
+_HEADS = tuple(_head(kind) for kind in _KINDS)
+_SHAPES = {kind.__name__: _Shape(kind) for kind in _KINDS}
 
 
 class Serializer(JsonPlusSerializer):
@@ -89,11 +102,11 @@ class Serializer(JsonPlusSerializer):
     def _build(self, code: int, packed: bytes) -> Any:
         """Build what msgpack has no type for."""
         if code == EXT_PYDANTIC_V2:
-            for head, kind in _KINDS.items():
-                if packed.startswith(head):
-                    fields: dict[str, Any] = ormsgpack.unpackb(packed, ext_hook=self._build, option=_OPTIONS)[2]
-                    if fields.keys() == _FIELDS[kind]:
-                        return _message(kind, fields)
+            if packed.startswith(_HEADS):
+                _, name, fields, _ = ormsgpack.unpackb(packed, ext_hook=self._build, option=_OPTIONS)
+                shape = _SHAPES[name]
+                if fields.keys() == shape.fields:
+                    return _message(shape, fields)
         elif code == EXT_DELTA_SNAPSHOT:
             return _DeltaSnapshot(ormsgpack.unpackb(packed, ext_hook=self._build, option=_OPTIONS))
         return self._unpack_ext_hook(code, packed)
@@ -106,15 +119,19 @@ def _digits(number: int) -> str:
         return hex(number)
 
 
-def _message(kind: type[BaseMessage], fields: dict[str, Any]) -> BaseMessage:
+def _message(shape: _Shape, fields: dict[str, Any]) -> BaseMessage:
     """Put a message together, as unpickling does."""
-    message = kind.__new__(kind)
-    _set(message, "__dict__", fields)
-    _set(message, "__pydantic_fields_set__", set(fields))
-    _set(message, "__pydantic_extra__", {} if kind in _WITH_EXTRA else None)
-    _set(message, "__pydantic_private__", None)
+    message = _new(shape.kind)
+    _set_fields(message, fields)
+    _set_names(message, shape.fields.copy())
+    _set_extra(message, {} if shape.has_extra else None)
+    _set_private(message, None)
     return message
 
 
-_set = object.__setattr__
-"""As pydantic's own `__setstate__` sets the parts of a model."""
+_new = object.__new__
+# The slots of a model, as pydantic's own `__setstate__` sets them; without the look-up by name, thousands of times.
+_set_fields = BaseModel.__dict__["__dict__"].__set__
+_set_names = BaseModel.__dict__["__pydantic_fields_set__"].__set__
+_set_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
+_set_private = BaseModel.__dict__["__pydantic_private__"].__set__

@@ -24,6 +24,7 @@ from loopwright.errors import ThreadMoved
 
 from .database import load_statements
 from .history import Chain
+from .metadata import is_stored_nowhere
 from .serializer import Serializer
 from .sqlite import SqliteDatabase, translated
 from .store import Batch, Seal, TaskWrites, WriteRow, name_checkpoint, name_write, place_of, sealed_write
@@ -49,14 +50,15 @@ _WRITTEN = (
 # `cross join` fixes the order of the loops: one look-up by primary key for each ancestor.
 _ANCESTORS = """
 with recursive chain (id, parent, metadata) as (
-    select checkpoint_id, parent_checkpoint_id, metadata from checkpoints
+    select checkpoint_id, parent_checkpoint_id, case when ?4 then metadata end from checkpoints
     where thread_id = ?1 and checkpoint_ns = ?2 and checkpoint_id = ?3
     union all
-    select c.checkpoint_id, c.parent_checkpoint_id, c.metadata from chain cross join checkpoints c
+    select c.checkpoint_id, c.parent_checkpoint_id, case when ?4 then c.metadata end from chain cross join checkpoints c
     where c.thread_id = ?1 and c.checkpoint_ns = ?2 and c.checkpoint_id = chain.parent
 )
 select id, json_extract(cast(metadata as text), '$.counters_since_delta_snapshot') from chain limit -1 offset 1
 """
+_METADATA = "select metadata from checkpoints where thread_id = ? and checkpoint_ns = ? and checkpoint_id = ?"
 _CHECKPOINT = (
     "select type, checkpoint, checkpoint_id from checkpoints"
     " where thread_id = ? and checkpoint_ns = ? and checkpoint_id = ?"
@@ -185,14 +187,22 @@ class SqliteStore(SqliteSaver):
         place = (str(given["thread_id"]), str(given.get("checkpoint_ns", "")))
         reading = self.cursor(transaction=False)
         with self._database.reading(), reading as cursor, self.cursor(transaction=False) as other:
-            for checkpoint_id, counters in cursor.execute(_ANCESTORS, (*place, newest)):
+            found = other.execute(_METADATA, (*place, newest)).fetchone()
+            asks = found is not None and not is_stored_nowhere(json.loads(found[0]), channels)
+            for checkpoint_id, counters in cursor.execute(_ANCESTORS, (*place, newest, asks)):
                 if chain.is_over or not chain.enter(checkpoint_id):
                     break
-                if self._seal.is_on or chain.may_hold(counters):  # under encryption, only what is sealed is believed
-                    kind, blob, _ = other.execute(_CHECKPOINT, (*place, checkpoint_id)).fetchone()
-                    chain.look_into(self.serde.loads_typed((kind, blob))["channel_values"])
+                if self._seal.is_on or (asks and chain.may_hold(counters)):  # sealed, only the values are believed
+                    chain.look_into(self._values(other, place, checkpoint_id))
+            if chain.ids and not asks:  # `prune` may have stored them there since the run began that counts on
+                chain.look_into(self._values(other, place, chain.ids[0]))
             rows = other.execute(_WRITES_ON, (json.dumps(chain.ids), *place, json.dumps([*channels]))).fetchall()
         return chain.history(rows, self.serde)
+
+    def _values(self, cursor: sqlite3.Cursor, place: tuple[str, str], checkpoint_id: str) -> Mapping[str, Any]:
+        kind, blob, _ = cursor.execute(_CHECKPOINT, (*place, checkpoint_id)).fetchone()
+        values: Mapping[str, Any] = self.serde.loads_typed((kind, blob))["channel_values"]
+        return values
 
     def _newest_id(self, config: RunnableConfig) -> str | None:
         found = self.get_tuple(config)

@@ -51,20 +51,23 @@ def _messages(writes: Sequence[Any]) -> Iterable[BaseMessage]:
 
 
 def _fold(out: list[Any], known: set[str | None], message: BaseMessage) -> None:
-    if type(message) not in _USUAL and isinstance(message, RemoveMessage):
+    kind = type(message)
+    if kind not in _USUAL and isinstance(message, RemoveMessage):
         out[:] = [] if message.id == REMOVE_ALL else [kept for kept in out if kept.id != message.id]
         known.intersection_update([kept.id for kept in out])
         return
-    if not message.id:
-        message = message.model_copy(update={"id": _free_id(len(out), known)})
-    if message.id in known:
-        out[:] = [message if kept.id == message.id else kept for kept in out]
+    name = message.id
+    if not name:
+        name = _free_id(len(out), known)
+        message = message.model_copy(update={"id": name})
+    if name in known:
+        out[:] = [message if kept.id == name else kept for kept in out]
         return
-    known.add(message.id)
-    if type(message) in _USUAL and message.type != "tool":
-        out.append(message)
+    known.add(name)
+    if isinstance(message, ToolMessage):
+        out.insert(_place(out, message.tool_call_id), message)
     else:
-        out.insert(_place(out, message), message)
+        out.append(message)
 
 
 def _free_id(position: int, known: set[str | None]) -> str:
@@ -74,12 +77,10 @@ def _free_id(position: int, known: set[str | None]) -> str:
     return f"m{position}"
 
 
-def _place(out: list[Any], message: BaseMessage) -> int:
-    """Find where a message belongs: at the end, or behind its call and the results that are there already."""
-    if not isinstance(message, ToolMessage):
-        return len(out)
+def _place(out: list[Any], call_id: str) -> int:
+    """Find where a result belongs: behind its call and the results that are there already, or at the end."""
     for index in range(len(out) - 1, -1, -1):
-        if calls_tool(out[index], message.tool_call_id):
+        if calls_tool(out[index], call_id):
             place = index + 1
             while place < len(out) and isinstance(out[place], ToolMessage):
                 place += 1
@@ -89,7 +90,7 @@ def _place(out: list[Any], message: BaseMessage) -> int:
 
 def calls_tool(message: object, call_id: str) -> bool:
     """Tell whether this message asks for that call."""
-    return isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls)
+    return isinstance(message, AIMessage) and call_id in [call["id"] for call in message.tool_calls]
 
 
 def fold_trail(current: list[Any] | None, writes: Sequence[Any]) -> list[Any]:

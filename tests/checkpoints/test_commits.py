@@ -49,6 +49,17 @@ def test_from_an_approval_to_the_end_there_are_eight_commits(tmp_path: Path) -> 
     assert sum(statement.casefold() == "commit" for statement in seen) == 8
 
 
+def test_a_step_of_reading_is_three_rows(tmp_path: Path) -> None:
+    """The checkpoint, what was added to the transcript, and to the trail: a reader pays for each row."""
+    turns: list[Any] = [*(call("count", number=number) for number in range(STEPS)), "Counted."]
+    with open_checkpoints(f"sqlite:///{tmp_path / 'runs.db'}") as checkpoints:
+        agent: Any = create_agent(ScriptedModel(turns), [count], checkpoints=checkpoints)
+        agent.invoke({"messages": [("user", "Count.")]}, PLACE)
+        stored = [*checkpoints.saver.list(PLACE)]
+        written = [write for found in stored for write in found.pending_writes or ()]
+    assert (STEPS + 3, 2 * STEPS + 2) == (len(stored), len(written))
+
+
 @pytest.mark.parametrize(("far", "copies"), [(10, False), (10_000, True)])
 def test_a_long_thread_is_not_stored_whole_again_and_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, far: int, *, copies: bool

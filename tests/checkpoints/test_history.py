@@ -1,20 +1,22 @@
-"""What delta channels are built from: on SQLite read in our own way, and the same that LangGraph's saver reads."""
+"""What delta channels are built from: read in our own way, and the same that LangGraph's saver reads."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
+from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from tests.world.stores import Store
 from tests.world.stories import build_shop, finish
 from tests.world.till import Till
 
 from loopwright import Agent, Checkpoints, create_agent, open_checkpoints
+from loopwright.checkpoints.metadata import is_stored_nowhere
 from loopwright.graphs import compile_agent
 from loopwright.state import DELTA_CHANNELS
 from loopwright.testing import ScriptedModel
@@ -46,23 +48,39 @@ def prune(agent: Agent, checkpoints: Checkpoints) -> None:
     agent.update_state(PLACE, {"messages": [AIMessage("After.", id="after")]}, as_node="observe")
 
 
-@pytest.mark.parametrize("happens", [leave, update, branch, prune])
-def test_it_is_what_langgraph_reads(tmp_path: Path, happens: Callable[[Agent, Checkpoints], None]) -> None:
-    """For every checkpoint of the thread."""
-    path, spec = tmp_path / "runs.db", build_shop(Till()).spec
-    with open_checkpoints(f"sqlite:///{path}") as checkpoints:
+@contextmanager
+def langgraphs(kept: Store) -> Generator[Any]:
+    """Open LangGraph's own saver over the same database."""
+    if kept.kind == "postgres":
+        with PostgresSaver.from_conn_string(kept.url) as saver:
+            yield saver
+    else:
+        with SqliteSaver.from_conn_string(kept.url.removeprefix("sqlite:///")) as saver:
+            yield saver
+
+
+@pytest.mark.parametrize(("happens", "far"), [(leave, 3), (update, 1_000), (branch, 3), (prune, 1_000)])
+def test_it_is_what_langgraph_reads(
+    monkeypatch: pytest.MonkeyPatch, kept: Store, happens: Callable[[Agent, Checkpoints], None], far: int
+) -> None:
+    """For every checkpoint of the thread; what its metadata tells is true, also once its counters are set back."""
+    monkeypatch.setattr("loopwright.checkpoints.metadata.FAR", far)
+    spec = build_shop(Till()).spec
+    with open_checkpoints(kept.url) as checkpoints, langgraphs(kept) as peer:
         agent = compile_agent(spec, checkpoints)
         finish(agent, checkpoints, "t")
         finish(agent, checkpoints, "t", "Once more.")
         happens(agent, checkpoints)
-        with closing(sqlite3.connect(path, check_same_thread=False)) as connection:
-            peer = SqliteSaver(connection)
-            # One that holds the values itself, as `prune` leaves it, is asked for no history.
-            stored = [one.config for one in peer.list(PLACE) if "messages" not in one.checkpoint["channel_values"]]
-            assert stored
-            for config in (*stored, PLACE):
-                theirs = peer.get_delta_channel_history(config=config, channels=CHANNELS)
-                assert theirs == checkpoints.saver.get_delta_channel_history(config=config, channels=CHANNELS)
+        # One that holds the values itself, as `prune` leaves it, is asked for no history.
+        stored = [one for one in peer.list(PLACE) if "messages" not in one.checkpoint["channel_values"]]
+        assert stored
+        for one in stored:
+            theirs = peer.get_delta_channel_history(config=one.config, channels=CHANNELS)
+            assert theirs == checkpoints.saver.get_delta_channel_history(config=one.config, channels=CHANNELS)
+            is_bare = not any("seed" in past for past in theirs.values())
+            assert is_stored_nowhere(one.metadata, CHANNELS) is is_bare
+        theirs = peer.get_delta_channel_history(config=PLACE, channels=CHANNELS)
+        assert theirs == checkpoints.saver.get_delta_channel_history(config=PLACE, channels=CHANNELS)
 
 
 def test_no_thread() -> None:

@@ -11,9 +11,10 @@ from tests.world.stores import Store
 from tests.world.stories import ANSWER, LOOK, PAY, build_shop, finish, wait_at_question
 from tests.world.till import Till
 
-from loopwright import Agent, Checkpoints, RunResult, SyncRuns, open_checkpoints
+from loopwright import Agent, Checkpoints, RunResult, SyncRuns, create_agent, open_checkpoints, tool
 from loopwright.checkpoints import PruneReport
-from loopwright.testing import ManualClock, check_transcript
+from loopwright.checkpoints.metadata import is_stored_nowhere
+from loopwright.testing import ManualClock, ScriptedModel, call, check_transcript
 
 KEY = b"k" * 32
 NOTHING = PruneReport(0, 0, 0)
@@ -75,6 +76,25 @@ def test_what_goes_on_meanwhile_is_kept(kept: Store) -> None:
             is_over.set()
         assert shrunk.result() > 0
     assert [4 * number for number in range(1, 13)] == told
+
+
+def test_a_run_that_goes_on_a_thread_that_was_shrunk_under_it(checkpoints: Checkpoints) -> None:
+    """It carries the counters on that it had read, by which nothing is stored before it; all is read nevertheless."""
+
+    @tool(effect="read")
+    def shrink() -> str:
+        """Shrink the thread. Use it once."""
+        return f"{checkpoints.saver.squash('t')} gone"
+
+    agent: Any = create_agent(ScriptedModel([call("shrink"), "Done.", "Again."]), [shrink], checkpoints=checkpoints)
+    config: Any = {"configurable": {"thread_id": "t"}}
+    agent.invoke({"messages": [("user", "Shrink it.")]}, config)
+    after = agent.invoke({"messages": [("user", "Go on.")]}, config)
+    newest = checkpoints.saver.get_tuple(config)
+    assert newest is not None
+    assert is_stored_nowhere(newest.metadata, ["messages", "trail"])
+    assert after == agent.get_state(config).values
+    assert ["Shrink it.", "", "3 gone", "Done.", "Go on.", "Again."] == [one.text for one in after["messages"]]
 
 
 def test_a_state_that_was_read_just_before_it_was_shrunk(checkpoints: Checkpoints, agent: Agent) -> None:
