@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -60,6 +61,14 @@ class Database(ABC):
         None of them may need what another one returns: where the database is a server, they make one round trip.
         """
 
+    def now(self) -> float:
+        """Return seconds since the epoch, by the clock that all who share the database go by; asks nobody."""
+        return time.time()
+
+    @abstractmethod
+    def hear_clock(self) -> None:
+        """Ask that clock, where it is not this machine's."""
+
     @abstractmethod
     def close(self) -> None:
         """Close the connections; closing twice is fine."""
@@ -71,9 +80,10 @@ def storable_values(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def load_queries() -> dict[str, str]:
-    """Read `sql/queries.sql`: each query by its name, with its parameters as `:name`."""
-    parts = re.split(r"^-- name: (\w+)$", _sql("queries.sql"), flags=re.MULTILINE)[1:]
+def load_queries(dialect: str) -> dict[str, str]:
+    """Read all queries, for `sqlite` or `postgres`: each by its name, with its parameters as `:name`."""
+    texts = (_sql("queries.sql"), _sql(f"queries_{dialect}.sql"))
+    parts = [part for text in texts for part in re.split(r"^-- name: (\w+)$", text, flags=re.MULTILINE)[1:]]
     return {name: _bare(body).rstrip(";") for name, body in zip(parts[::2], parts[1::2], strict=True)}
 
 

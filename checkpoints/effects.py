@@ -217,11 +217,6 @@ class Effects:
             "now": now,
         }
 
-    def renew(self, claim: EffectRow) -> bool:
-        """Move the claim's end; False when another has it, or it is settled."""
-        values = {"id": claim.id, "owner": claim.owner, "generation": claim.generation}
-        return bool(self._database.write("renew_effect", until=self._clock() + self._seconds, **values))
-
     def release(self, claim: EffectRow) -> None:
         """Give a claim back: the tool paused before it did anything, and will be called again."""
         self._database.write("release_effect", id=claim.id, owner=claim.owner, generation=claim.generation)

@@ -18,6 +18,7 @@ from .heart import Heart
 from .lines import Lines
 from .log import Log
 from .rates import Rates
+from .renewals import Renewals
 from .run_table import Leases, Presence, RunRow, RunTable
 from .spend import Spend
 
@@ -49,12 +50,13 @@ class Ledger:
         self.owner = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
         """Names this process, and this opening of the ledger, as the holder of leases and claims."""
         self.lines = Lines()
-        self.heart = Heart(lease_seconds / 3)
         self.log = Log(database, clock)
         self.runs = RunTable(database, self.log, clock)
         self.leases = Leases(database, clock, self.owner, lease_seconds)
         self.approvals = Approvals(database, self.log, clock)
         self.effects = Effects(database, self.log, clock, self.owner, lease_seconds)
+        self.renewals = Renewals(database, clock, self.leases, self.owner, lease_seconds)
+        self.heart = Heart(lease_seconds / 3, self.renewals.renew)
         self.budgets = Budgets(database, clock)
         self.rates = Rates(database, clock)
         self.spend = Spend(database, clock, self.budgets)
@@ -194,7 +196,7 @@ class Ledger:
     def present(self, thread_id: str) -> Generator[None]:
         """Be seen as a caller who drives a thread himself, until the block ends."""
         presence = Presence(self.leases, thread_id)
-        with self.heart.keep(presence.beat):
+        with self.heart.keep(presence):
             try:
                 yield
             finally:

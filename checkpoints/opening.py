@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -34,7 +33,8 @@ class OpeningOptions(TypedDict, total=False):
     """What can be chosen when checkpoints are opened; each has a default."""
 
     clock: Clock
-    """Seconds since the epoch; tests give a manual one."""
+    """Seconds since the epoch; tests give a manual one. By default the clock that all who share the database go by: on
+    PostgreSQL the server's, else this machine's."""
     lease_seconds: float
     """How long a lease or claim outlives its last heartbeat: after a crash, others wait so long. 10 by default."""
     write_behind: bool
@@ -65,7 +65,7 @@ class Checkpoints:
         self._database, build = _open(url, pool_size)
         try:
             self.saver = _saver(self._database, build, cipher, write_behind=options.get("write_behind", True))
-            clock = options.get("clock", time.time)
+            clock = options.get("clock", self._database.now)
             self.ledger = Ledger(_sealed(self._database, cipher), clock, lease_seconds=lease_seconds)
         except BaseException:
             self._database.close()

@@ -22,12 +22,15 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from loopwright.errors import StorageError
 
 from .database import Call, Database, Row, load_queries, load_statements, migrate, storable_values
+from .server_clock import ServerClock
 
 T = TypeVar("T")
 
 POOL_SECONDS = 30.0
 """How long a caller waits for a free connection."""
 _TAKE_LOCK: LiteralString = "select pg_advisory_xact_lock(1819242352)"  # 0x6C6F6F70: the letters `loop`
+_BEGIN_SERIAL: LiteralString = f"begin; {_TAKE_LOCK}; select extract(epoch from clock_timestamp())::float8 as now"  # noqa: S608 -- fixed
+"""One round trip; the server's clock is read when the lock is there."""
 IDLE_SECONDS = 10.0
 """A connection that lay idle for longer is asked whether it still works, before it is lent out."""
 
@@ -70,8 +73,9 @@ class PostgresDatabase(Database):
             StorageError: If the server cannot be reached, or refuses.
         """
         self.name = _public_name(url)
-        self._queries = {name: _with_markers(text) for name, text in load_queries().items()}
+        self._queries = {name: _with_markers(text) for name, text in load_queries("postgres").items()}
         self._local = threading.local()
+        self._clock = ServerClock()
         self.pool: ConnectionPool[Any] = ConnectionPool(
             url,
             min_size=1,
@@ -138,7 +142,7 @@ class PostgresDatabase(Database):
     def serial(self) -> Generator[None]:
         """Run a block after all other such blocks: they hold one advisory lock until they commit."""
         if getattr(self._local, "connection", None) is None:
-            with self._begun(f"begin; {_TAKE_LOCK}", is_serial=True):  # one round trip
+            with self._begun(_BEGIN_SERIAL, is_serial=True):
                 yield
             return
         if not self._local.is_serial:
@@ -168,7 +172,7 @@ class PostgresDatabase(Database):
         for left in reversed(range(self.pool.max_size + 1)):
             connection: Connection[DictRow] = self.pool.getconn()
             try:
-                connection.execute(begin, prepare=False)
+                self._hear(connection.execute(begin, prepare=False))
             except BaseException:
                 is_gone = connection.broken
                 self.pool.putconn(connection)
@@ -177,6 +181,22 @@ class PostgresDatabase(Database):
             else:
                 return connection
         raise RuntimeError("the loop above returns or raises")
+
+    def _hear(self, begun: Cursor[DictRow]) -> None:
+        """Take the server's time from what began a transaction, if it was asked."""
+        while begun.nextset():
+            pass
+        for row in _rows(begun):
+            self._clock.hear(row["now"])
+
+    def now(self) -> float:
+        """Return seconds since the epoch, by the server's clock."""
+        return self._clock()
+
+    def hear_clock(self) -> None:
+        """Ask the server."""
+        (row,) = self.query("server_time")
+        self._clock.hear(row["now"])
 
     def execute(self, work: Callable[[Connection[DictRow]], T]) -> T:
         """Do what is one transaction in itself, in the open one or on a connection of the pool.

@@ -250,12 +250,6 @@ class Leases:
         rows = self._database.write("take_lease", thread_id=thread_id, owner=self._owner, now=now, until=until)
         return Lease(thread_id, self._owner, rows[0]["token"], until) if rows else None
 
-    def renew(self, lease: Lease) -> bool:
-        """Move the lease's end; False when another holds the thread now."""
-        until = self._clock() + self._seconds
-        values = {"thread_id": lease.thread_id, "owner": lease.owner, "token": lease.token}
-        return bool(self._database.write("renew_lease", until=until, **values))
-
     def release(self, lease: Lease) -> None:
         """Give the thread free; harmless when another holds it now."""
         values = {"thread_id": lease.thread_id, "owner": lease.owner, "token": lease.token}
@@ -268,37 +262,55 @@ class Leases:
 
     def holder(self, thread_id: str) -> Lease | None:
         """Return who holds the thread now; None when nobody does."""
-        rows = self._database.query("find_lease", thread_id=thread_id)
-        lease = Lease(**rows[0]) if rows else None
+        lease = self._find(thread_id)
         return lease if lease is not None and lease.until > self._clock() else None
+
+    def is_held(self, lease: Lease) -> bool:
+        """Tell whether nobody else has taken a lease, and it was not given back; it may have run out."""
+        found = self._find(lease.thread_id)
+        return found is not None and (found.owner, found.token) == (lease.owner, lease.token) and found.until > 0
+
+    def _find(self, thread_id: str) -> Lease | None:
+        rows = self._database.query("find_lease", thread_id=thread_id)
+        return Lease(**rows[0]) if rows else None
 
 
 class Presence:
     """A caller who drives a thread himself, without `Runs`: whoever looks can tell whether he is still there.
 
-    He has the thread's lease from his first heartbeat on. A call that is over before costs nothing.
+    He has the thread's lease from his first heartbeat on. A call that is over before costs nothing. Where another has
+    the lease, he asks for it with each beat.
     """
 
     def __init__(self, leases: Leases, thread_id: str) -> None:
         """Be there."""
+        self.thread_id = thread_id
         self._leases = leases
-        self._thread_id = thread_id
         self._lease: Lease | None = None
         self._is_over = False
         self._lock = threading.Lock()
 
-    def beat(self) -> bool:
-        """Take the lease, or renew it; where another has it, try again with the next beat."""
+    @property
+    def lease(self) -> Lease | None:
+        """What he holds; None before his first heartbeat, and while another holds it."""
+        return self._lease
+
+    def arrive(self, lease: Lease | None) -> None:
+        """Take the lease that a beat brought; one that comes when he has left is given back."""
         with self._lock:
-            if self._is_over:
-                return True
-            if self._lease is None or not self._leases.renew(self._lease):
-                self._lease = self._leases.take(self._thread_id)
-        return True
+            if not self._is_over:
+                self._lease = lease
+                return
+        if lease is not None:
+            self._leases.release(lease)
+
+    def lose(self) -> None:
+        """Learn that another has the lease."""
+        self._lease = None
 
     def leave(self) -> None:
         """Give the lease back."""
         with self._lock:
             self._is_over = True
-            if self._lease is not None:
-                self._leases.release(self._lease)
+        if self._lease is not None:
+            self._leases.release(self._lease)

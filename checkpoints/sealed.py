@@ -62,6 +62,14 @@ class SealedDatabase(Database):
             for column, value in row.items()
         }
 
+    def now(self) -> float:
+        """Return seconds since the epoch."""
+        return self._inner.now()
+
+    def hear_clock(self) -> None:
+        """Ask the clock that all go by."""
+        self._inner.hear_clock()
+
     def close(self) -> None:
         """Close the database."""
         self._inner.close()

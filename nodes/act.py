@@ -340,7 +340,7 @@ async def _run(row: EffectRow, work: _Work) -> _Came:
     port, ledger = work.port, work.ledger
     reached(CrashPoint.AFTER_CLAIM)
     try:
-        with ledger.heart.keep(lambda: ledger.effects.renew(row)):
+        with ledger.heart.keep(row):
             output = await run_tool(
                 work.contract,
                 work.task["call"],

@@ -45,7 +45,7 @@ class Ledgers:
         with self._lock:
             known = self.opened(has_saver=has_saver)
             if known is None:
-                opened = open_checkpoints(_server_url() if has_saver else "memory:", clock=time.time)
+                opened = open_checkpoints(_server_url() if has_saver else "memory:")
                 weakref.finalize(self, opened.close)
                 known = self._opened[has_saver] = opened.ledger
             return known

@@ -37,7 +37,7 @@ async def alone(key: str, ticket: tuple[str, int, int], seconds: float, port: Po
             await _wait(LINE_POLL_SECONDS, until, port)
         lease = await _lease(key, until, port, ledger)
         try:
-            with ledger.heart.keep(lambda: ledger.leases.renew(lease)):
+            with ledger.heart.keep(lease):
                 yield
         finally:
             await port.ask(ledger, ledger.leases.drop, lease)

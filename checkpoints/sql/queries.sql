@@ -1,4 +1,4 @@
--- Every query of the ledger, by name.
+-- Every query of the ledger, by name; `queries_sqlite.sql` and `queries_postgres.sql` hold those that differ.
 
 -- name: start_run
 -- A run that was asked for and is not yet taken in; starting it again changes nothing.
@@ -99,10 +99,6 @@ where run_id in (select id from lw_runs where thread_id = :thread_id and status 
 insert into lw_leases (thread_id, owner, token, until) values (:thread_id, :owner, 1, :until)
 on conflict (thread_id) do update set owner = :owner, token = lw_leases.token + 1, until = :until
 where lw_leases.until <= :now
-returning token;
-
--- name: renew_lease
-update lw_leases set until = :until where thread_id = :thread_id and owner = :owner and token = :token
 returning token;
 
 -- name: release_lease
@@ -212,11 +208,6 @@ select * from lw_effects
 where digest = :digest and status in ('claimed', 'unknown') and id <> :id and (run_id = :run_id or (:thread_id <> '' and thread_id = :thread_id))
     and (status = 'unknown' or (status = 'claimed' and until <= :now))
 order by began_at limit 1;
-
--- name: renew_effect
-update lw_effects set until = :until
-where id = :id and owner = :owner and generation = :generation and status = 'claimed'
-returning generation;
 
 -- name: settle_effect
 -- Only who claimed it last may say what became of it; an outcome that was unknown may become known.

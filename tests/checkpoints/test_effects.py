@@ -89,20 +89,6 @@ def test_other_arguments_under_one_key(effects: Effects, clock: ManualClock) -> 
     assert effects.claim(replace(place, digest="pay 6")).status is ClaimStatus.UNKNOWN
 
 
-def test_a_claim_is_kept_alive(effects: Effects, clock: ManualClock) -> None:
-    """As long as it is renewed; not after somebody else has it, or it is settled."""
-    row = mine(effects.claim(SAFE))
-    for _ in range(3):
-        clock.advance(9)
-        assert effects.renew(row)
-    assert effects.claim(SAFE).status is ClaimStatus.BUSY
-    clock.advance(LATER)
-    taken = mine(effects.claim(SAFE))
-    assert not effects.renew(row)
-    effects.settle(taken, EffectStatus.DONE, "x")
-    assert not effects.renew(taken)
-
-
 def test_a_pause_gives_the_claim_back(effects: Effects) -> None:
     """As if it had never been made; what is settled stays."""
     effects.release(mine(effects.claim(PLACE)))

@@ -171,7 +171,7 @@ def test_lists(checkpoints: Checkpoints, clock: ManualClock) -> None:
 )
 def test_what_is_asked_often_is_read_from_an_index(tmp_path: Path, name: str) -> None:
     """However many rows there are, no table is read through, and no list is sorted whole."""
-    query = load_queries()[name]
+    query = load_queries("sqlite")[name]
     values = dict.fromkeys(re.findall(r":(\w+)", query), "")
     path = tmp_path / "runs.db"
     with open_checkpoints(f"sqlite:///{path}"), closing(sqlite3.connect(path)) as connection:

@@ -98,7 +98,7 @@ def test_a_lost_lease_is_not_renewed(url: str) -> None:
         clock.advance(11)
         new = second.ledger.leases.take("t")
         assert new is not None
-        assert not first.ledger.leases.renew(old)
+        assert [False] == first.ledger.renewals.renew([old])
         first.ledger.leases.release(old)
         assert new == second.ledger.leases.holder("t")
         second.ledger.leases.release(new)

@@ -243,7 +243,7 @@ class Driver:
         if lease is None:
             return
         try:
-            with self.ledger.heart.keep(lambda: self.ledger.leases.renew(lease)):
+            with self.ledger.heart.keep(lease):
                 async with aclosing(self._drive(run_id, tokens=tokens)) as events:
                     async for event in events:
                         if event.result is None:
