@@ -15,7 +15,7 @@ from typing import Any, LiteralString, TypeVar, cast
 import psycopg
 from psycopg import Connection, Cursor
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.errors import AdminShutdown
+from psycopg.errors import AdminShutdown, LockNotAvailable
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
@@ -28,9 +28,20 @@ T = TypeVar("T")
 
 POOL_SECONDS = 30.0
 """How long a caller waits for a free connection."""
+LOCK_SECONDS = 30.0
+"""How long a statement waits for what another transaction holds before it is an error."""
+STALLED_SECONDS = 15.0
+"""How long a transaction may lie idle. Ours never do, unless their process was stopped or its machine is gone; all
+others would wait for it, until the server learns of that after hours."""
 _TAKE_LOCK: LiteralString = "select pg_advisory_xact_lock(1819242352)"  # 0x6C6F6F70: the letters `loop`
 _BEGIN_SERIAL: LiteralString = f"begin; {_TAKE_LOCK}; select extract(epoch from clock_timestamp())::float8 as now"  # noqa: S608 -- fixed
 """One round trip; the server's clock is read when the lock is there."""
+_BOUND_WAITS = """
+select set_config(name, milliseconds, false) from (values
+    ('lock_timeout', %s), ('idle_in_transaction_session_timeout', %s)) as bounds (name, milliseconds)
+where current_setting(name) = '0'
+"""
+"""Where the server, its role or the URL has set bounds, those hold."""
 IDLE_SECONDS = 10.0
 """A connection that lay idle for longer is asked whether it still works, before it is lent out."""
 
@@ -49,6 +60,11 @@ def _check(connection: _PooledConnection) -> None:
     idle_since, connection.lent_at = connection.lent_at, time.monotonic()
     if connection.lent_at - idle_since > IDLE_SECONDS or _is_readable(connection.fileno()):
         ConnectionPool.check_connection(cast("Connection[Any]", connection))
+
+
+def _bound_waits(connection: Connection[Any]) -> None:
+    """Let no statement of a new connection wait for ever, and nobody for ever for one of its transactions."""
+    connection.execute(_BOUND_WAITS, [f"{seconds * 1000:.0f}" for seconds in (LOCK_SECONDS, STALLED_SECONDS)])
 
 
 def _is_readable(descriptor: int) -> bool:
@@ -83,6 +99,7 @@ class PostgresDatabase(Database):
             timeout=POOL_SECONDS,
             kwargs={"autocommit": True, "row_factory": dict_row, "prepare_threshold": 0},
             connection_class=_PooledConnection,
+            configure=_bound_waits,
             check=_check,
             open=False,
         )
@@ -243,6 +260,12 @@ class PostgresDatabase(Database):
             yield
         except PoolTimeout as error:
             text = f"no connection to {self.name} was free within {POOL_SECONDS:g} s; try again, or raise pool_size"
+            raise StorageError(text, database=self.name) from error
+        except LockNotAvailable as error:
+            text = (
+                f"the database {self.name} stayed locked for {LOCK_SECONDS:g} s by another session; try again, or look "
+            )
+            text += "in pg_stat_activity for one that is idle in a transaction"
             raise StorageError(text, database=self.name) from error
         except psycopg.Error as error:
             text = f"the database {self.name} cannot be used: {_first_line(error)}"

@@ -18,7 +18,7 @@ from psycopg.errors import UniqueViolation
 from psycopg.rows import DictRow, RowFactory, RowMaker, dict_row, tuple_row
 from psycopg.types.json import Jsonb
 
-from loopwright.errors import ThreadMoved
+from loopwright.errors import StorageError, ThreadMoved
 
 from .database import load_statements
 from .history import Chain
@@ -29,7 +29,15 @@ from .store import Batch, Seal, TaskWrites, name_blob, name_write, place_of, sea
 
 SET_UP_LOCK = 0x6C6F6F71
 """Of the advisory lock for setting up."""
+SET_UP_SECONDS = 60.0
+"""How long one process waits for another that sets up; indexes of a large database take some time."""
 LOCK_POLL_SECONDS = 0.05
+_HOLDER = """
+select a.pid, a.application_name, a.client_addr::text as address, a.state
+from pg_locks l join pg_stat_activity a on a.pid = l.pid
+where a.datname = current_database() and l.locktype = 'advisory' and l.granted
+    and l.classid = 0 and l.objid = %s and l.objsubid = 1
+"""
 VERSION_DIGITS = 10
 """Of a channel's version, so that versions are ordered as texts: more than super-steps that any thread will see."""
 _STORE = """
@@ -97,13 +105,21 @@ class PostgresStore(PostgresSaver):
         """Build LangGraph's tables and the fence, one process at a time.
 
         LangGraph builds indexes `concurrently`: outside a transaction, and not while anybody waits inside a statement,
-        who would be waited for in turn. So the lock is tried for again and again.
+        who would be waited for in turn. So the lock is tried for again and again. Building waits for every transaction
+        that is open, however long: given up in between, it would leave an index that is never used, nor made again.
+
+        Raises:
+            StorageError: If another session has the lock for longer than `SET_UP_SECONDS`.
         """
         with self._database.pool.connection() as connection:
+            give_up = time.monotonic() + SET_UP_SECONDS
             while not _is_mine(connection):
+                if time.monotonic() > give_up:
+                    raise StorageError(_explain_wait(self._database.name, connection), database=self._database.name)
                 time.sleep(LOCK_POLL_SECONDS)
             try:
-                PostgresSaver(connection).setup()
+                with _waiting_for_ever(connection):
+                    PostgresSaver(connection).setup()
                 for statement in load_statements("fence_postgres"):
                     connection.execute(cast("Any", statement))
             finally:
@@ -252,6 +268,30 @@ def _columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, l
 def _is_mine(connection: Connection[DictRow]) -> bool:
     row = connection.execute("select pg_try_advisory_lock(%s) as mine", (SET_UP_LOCK,)).fetchone()
     return bool(row and row["mine"])
+
+
+def _explain_wait(name: str, connection: Connection[DictRow]) -> str:
+    """Say who keeps the tables from being set up, and what to do about it."""
+    text = f"the checkpoints in {name} could not be set up: for {SET_UP_SECONDS:g} s "
+    row = connection.execute(_HOLDER, (SET_UP_LOCK,)).fetchone()
+    if row is None:
+        return f"{text}other processes took turns at it; try again"
+    who = f"backend {row['pid']} ({row['application_name'] or 'no name'}, {row['address'] or 'local'}, {row['state']})"
+    return (
+        f"{text}{who} has held the lock for it (advisory lock {SET_UP_LOCK}); wait if it builds indexes, which "
+        f"pg_stat_activity shows, else end it: select pg_terminate_backend({row['pid']})"
+    )
+
+
+@contextmanager
+def _waiting_for_ever(connection: Connection[DictRow]) -> Generator[None]:
+    """Take the bound off what a statement waits for, within a block."""
+    (before,) = connection.execute("show lock_timeout").fetchall()
+    connection.execute("set lock_timeout = 0")
+    try:
+        yield
+    finally:
+        connection.execute("select set_config('lock_timeout', %s, false)", (before["lock_timeout"],))
 
 
 def _is_inline(value: Any) -> bool:
