@@ -97,6 +97,19 @@ class Cipher:
             data = b""
         return self.open(data, place, row).decode()
 
+    def is_sealed(self, text: str) -> bool:
+        """Tell whether a text looks like one that `seal_text` made, with whichever key."""
+        return text.startswith((_text_mark(_TO_PLACE), _text_mark(_TO_ROW)))
+
+    def is_bound_to_row(self, text: str) -> bool:
+        """Tell whether a text looks like one that was sealed for a row."""
+        return text.startswith(_text_mark(_TO_ROW))
+
+
+def _text_mark(kind: bytes) -> str:
+    """Return how a sealed text of a kind begins: its three bytes are four letters, whatever follows."""
+    return base64.b64encode(kind).decode()
+
 
 def _key_id(key: bytes) -> bytes:
     return hashlib.sha256(b"loopwright key id" + key).digest()[:_ID_BYTES]

@@ -304,4 +304,5 @@ class Effects:
 def _effect(row: Row) -> EffectRow:
     result: Any = json.loads(row["result"]) if row["result"] else None
     values: dict[str, Any] = {**row, "result": result, "brought": json.loads(row["brought"] or "{}")}
+    values.pop("seal")
     return EffectRow(**values)

@@ -176,7 +176,9 @@ def _sealed(database: Database, cipher: Cipher | None) -> Database:
         return database
     from .sealed import SealedDatabase
 
-    return SealedDatabase(database, cipher)
+    sealed = SealedDatabase(database, cipher)
+    sealed.seal_what_is_there()
+    return sealed
 
 
 def _open(url: str, pool_size: int) -> tuple[Database, Build]:

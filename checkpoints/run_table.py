@@ -219,7 +219,7 @@ def extensions_of(row: RunRow) -> list[dict[str, Any]]:
 
 
 def _run(row: Row) -> RunRow:
-    return RunRow(**row)
+    return RunRow(**{column: value for column, value in row.items() if column != "seal"})
 
 
 @dataclass(frozen=True, slots=True)

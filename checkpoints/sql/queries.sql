@@ -160,7 +160,7 @@ on conflict (approval_id, voter) do nothing
 returning voter;
 
 -- name: votes_of
-select name from lw_votes where approval_id = :approval_id order by number;
+select * from lw_votes where approval_id = :approval_id order by number;
 
 -- name: due_approvals
 -- Open questions of one agent whose time is up.
@@ -313,3 +313,39 @@ select * from lw_log where run_id = :run_id order by number;
 -- name: release_effect
 -- Nothing was begun: as if it had never been claimed.
 delete from lw_effects where id = :id and owner = :owner and generation = :generation and status = 'claimed';
+
+-- Under encryption, rows carry seals: see `row_seals.py`.
+
+-- name: find_vote
+select * from lw_votes where approval_id = :approval_id and voter = :voter;
+
+-- name: seal_run
+update lw_runs set seal = :seal where id = :id;
+
+-- name: seal_approval
+update lw_approvals set seal = :seal where id = :id;
+
+-- name: seal_vote
+update lw_votes set seal = :seal where approval_id = :approval_id and voter = :voter;
+
+-- name: seal_effect
+update lw_effects set seal = :seal where id = :id;
+
+-- name: page_of_runs
+select * from lw_runs where id > :after order by id limit 500;
+
+-- name: page_of_approvals
+select * from lw_approvals where id > :after order by id limit 500;
+
+-- name: page_of_votes
+-- All votes of a question are on one page.
+select * from lw_votes where approval_id > :after order by approval_id, voter;
+
+-- name: page_of_effects
+select * from lw_effects where id > :after order by id limit 500;
+
+-- name: sealed_since
+select since from lw_sealed;
+
+-- name: mark_sealed
+insert into lw_sealed (since) values (:now);
