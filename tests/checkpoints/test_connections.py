@@ -1,4 +1,4 @@
-"""Connections that break, servers that restart, pools and files that many want at once: nothing is done twice."""
+"""Connections that break (C63), servers that restart, pools and files that many want at once (C65)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def carry_on(agent: Any, url: str, run_id: str) -> RunResult:
 
 
 @pytest.mark.parametrize("effect", ["read", "write"])
-def test_every_backend_is_killed_during_a_call(postgres: Database, tmp_path: Path, effect: str) -> None:
+def test_c63_every_backend_is_killed_during_a_call(postgres: Database, tmp_path: Path, effect: str) -> None:
     """The run goes on over fresh connections, or it stops with our error; carried on, the tool has run once."""
     bank = Bank(tmp_path / "bank.db")
     cut: list[int] = []
@@ -83,7 +83,7 @@ def restart_server(database: Database) -> None:
 
 @pytest.mark.parametrize("breaks", [kill_backends, restart_server])
 @pytest.mark.parametrize("pool_size", [1, 4])
-def test_between_pause_and_resume(postgres: Database, breaks: Callable[[Database], None], pool_size: int) -> None:
+def test_c63_between_pause_and_resume(postgres: Database, breaks: Callable[[Database], None], pool_size: int) -> None:
     """The same process decides and resumes as if nothing had been: idle connections are tried before use."""
     till = Till()
     agent = build_shop(till)
@@ -99,7 +99,7 @@ def test_between_pause_and_resume(postgres: Database, breaks: Callable[[Database
         assert checkpoints.ledger.log.verify().is_whole
 
 
-def test_a_server_that_is_away(postgres: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_c63_a_server_that_is_away(postgres: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked meanwhile, each door says so with our error; when it is back, all is as it was saved last."""
     monkeypatch.setattr("loopwright.checkpoints.postgres.POOL_SECONDS", 0.5)
     till = Till()
@@ -130,7 +130,7 @@ def drive_many(checkpoints: Checkpoints, number: int) -> str:
     return "" if till.paid == [("A1", 5)] * 2 else f"{number}: {till.paid}"
 
 
-def test_a_pool_of_one_and_eight_threads(postgres: Database) -> None:
+def test_c63_a_pool_of_one_and_eight_threads(postgres: Database) -> None:
     """They wait for one another; none times out, no connection leaks, every run ends."""
     with open_checkpoints(postgres.url, pool_size=1) as checkpoints, ThreadPoolExecutor(8) as threads:
         assert [""] * 8 == [*threads.map(drive_many, [checkpoints] * 8, range(8))]
@@ -144,7 +144,7 @@ _BACKENDS = "select pid from pg_stat_activity where datname = '{}' and pid <> pg
 RUNS = 20
 
 
-def test_four_processes_write_one_file(nursery: Nursery, tmp_path: Path) -> None:
+def test_c65_four_processes_write_one_file(nursery: Nursery, tmp_path: Path) -> None:
     """Twenty runs each while somebody reads for long: nobody meets a lock, every run ends, each is paid once."""
     refund = Refund(tmp_path)
     open_checkpoints(refund.url).close()

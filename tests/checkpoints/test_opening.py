@@ -173,7 +173,7 @@ def test_closing_twice_is_fine() -> None:
         checkpoints.ledger.runs.list()
 
 
-def test_a_locked_database_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_c65_a_locked_database_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that never lets go: the wait is bounded, and its end is an error of ours."""
     monkeypatch.setattr("loopwright.checkpoints.sqlite.BUSY_SECONDS", 0.05)
     path = tmp_path / "runs.db"

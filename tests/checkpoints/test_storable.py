@@ -1,17 +1,19 @@
-"""Anything can be stored: alike on every store, or with a mark, or refused before the effect; never lost after it."""
+"""Anything can be stored (C56, C58): alike on every store, or marked, or refused before the effect; never lost."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict, deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum, StrEnum
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pytest
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.types import Command
+from pydantic import BaseModel
 from tests.world.doors import DOORS, Desk, DoorName
 from tests.world.plans import planned
 from tests.world.till import Till
@@ -37,6 +39,7 @@ from loopwright.errors import ApprovalNotFound, ConfigurationError, EffectNotFou
 from loopwright.graphs import change_agent
 from loopwright.testing import call, check_transcript
 
+T = TypeVar("T")
 MARK = "\ufffd"
 ODD_TEXTS = {
     "nul": ("a\x00b", f"a{MARK}b"),
@@ -105,7 +108,7 @@ def same_when_read_again(result: RunResult, desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_texts_of_the_user_and_the_model(checkpoints: Checkpoints, door: DoorName) -> None:
+def test_c56_texts_of_the_user_and_the_model(checkpoints: Checkpoints, door: DoorName) -> None:
     """Kept, or marked: in the message, the answer, the list of runs and the log; the model sees the mark too."""
     for number, (text, kept) in enumerate(ODD_TEXTS.values()):
         agent, _ = build_payer(f"Answer {text}.")
@@ -120,7 +123,7 @@ def test_texts_of_the_user_and_the_model(checkpoints: Checkpoints, door: DoorNam
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_results_of_tools(checkpoints: Checkpoints, door: DoorName) -> None:
+def test_c56_results_of_tools(checkpoints: Checkpoints, door: DoorName) -> None:
     """Text with marks, or JSON: the tool runs once, its effect is settled with the same text that the model reads."""
     agent, given = build_payer([call("pay", order=name) for name in ODD_RESULTS], "Done.")
     desk = Desk(agent, checkpoints, door)
@@ -148,7 +151,7 @@ ODD_ARGS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_arguments_that_cannot_be_kept(checkpoints: Checkpoints, door: DoorName) -> None:
+def test_c56_arguments_that_cannot_be_kept(checkpoints: Checkpoints, door: DoorName) -> None:
     """The tool gets them exactly as they were said, or never runs and the model reads why; alike on every store."""
     agent, given = build_payer([call("pay", order=odd) for odd in ODD_ARGS.values()], "Done.")
     desk = Desk(agent, checkpoints, door)
@@ -195,7 +198,7 @@ def test_a_tool_that_raises_odd_texts(checkpoints: Checkpoints, door: DoorName) 
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_metadata_and_tags(checkpoints: Checkpoints, door: DoorName) -> None:
+def test_c56_metadata_and_tags(checkpoints: Checkpoints, door: DoorName) -> None:
     """What a caller says about a run is kept with marks; what has no JSON form never breaks it."""
     config: Any = {
         "configurable": {"thread_id": "t"},
@@ -312,6 +315,77 @@ def test_a_write_that_raises_odd_texts(checkpoints: Checkpoints, error: Exceptio
         result = desk.answer(result, respond("it \x00 happened"))
     assert MARK in result.messages[2].text
     same_when_read_again(result, desk)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_c56_tools_that_nobody_has(checkpoints: Checkpoints, door: DoorName) -> None:
+    """A name, or an id of a call, that no store can keep: the model reads that there is no such tool, and goes on."""
+    calls = [call(name, order="nul") | {"id": f"c{name}"} for name in ODD_NAMES]
+    agent, given = build_payer(AIMessage("", tool_calls=calls), "Done.")
+    desk = Desk(agent, checkpoints, door)
+    result = desk.run()
+    assert ([], "Done.") == (given, result.answer)
+    told = [message.text for message in result.messages if message.type == "tool"]
+    assert [True] * len(ODD_NAMES) == ["no tool" in text for text in told], told
+    same_when_read_again(result, desk)
+
+
+ODD_NAMES = ("pa\x00y", "\x00", "pay\ud800")
+
+
+class Holder:
+    """Holds an enumeration of its own."""
+
+    class Inner(Enum):
+        """That one."""
+
+        RED = "red"
+
+
+@dataclass
+class Late:
+    """A field of it is no argument."""
+
+    a: int
+    b: int = field(init=False, default=3)
+
+
+class Box(BaseModel, Generic[T]):
+    """Something generic."""
+
+    value: T
+
+
+FOREIGN: dict[str, tuple[Any, Any]] = {
+    "enum in a class": (Holder.Inner.RED, "red"),
+    "text enum": (Size.BIG, "big"),
+    "late field": (Late(1), {"a": 1, "b": 3}),
+    "generic": (Box[int](value=1), {"value": 1}),
+    "defaultdict": (defaultdict(list, {"x": [1]}), {"x": [1]}),
+    "bounded deque": (deque([1, 2], maxlen=2), [1, 2]),
+    "tuple": ((1, "a"), [1, "a"]),
+    "tuple as a key": ({("a", 1): 2}, {'["a", 1]': 2}),
+    "money": (Decimal("1.50"), "1.50"),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_c58_types_of_others(checkpoints: Checkpoints, door: DoorName) -> None:
+    """An artifact is plain data before it is stored: who ran the tool sees what whoever reads it later will see."""
+
+    @tool(effect="read", response_format="content_and_artifact")
+    def look(name: str) -> Any:
+        """Look something up."""
+        return "seen", {"found": FOREIGN[name][0]}
+
+    agent = create_agent(planned([[call("look", name=name) for name in FOREIGN], "Done."]), [look])
+    desk = Desk(agent, checkpoints, door)
+    result = desk.run()
+    same_when_read_again(result, desk)
+    for seen in (result, desk.wait(result.run_id)):
+        found = [message.artifact["found"] for message in seen.messages if isinstance(message, ToolMessage)]
+        plain = [kept for _, kept in FOREIGN.values()]
+        assert (plain, [*map(type, plain)]) == (found, [*map(type, found)])
 
 
 ODD_EXTRAS: dict[str, Any] = {"big": 2**70, "nan": float("nan"), "object": object(), "half": "a\ud83db", "nul": "\x00"}
