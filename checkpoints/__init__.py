@@ -5,7 +5,7 @@ from __future__ import annotations
 from .approvals import ALL, Answered, Approval, Approvals, Decided, NewApproval
 from .budgets import Budgets, Drawn
 from .effects import Brought, Claim, ClaimRequest, ClaimStatus, EffectRow, Effects, EffectStatus
-from .ledger import LEASE_SECONDS, Clock, Ledger
+from .ledger import LEASE_SECONDS, NEWER, Clock, Ledger
 from .log import LogRecord, LogReport
 from .metadata import FORK_KEY
 from .opening import Checkpoints, OpeningOptions, aopen_checkpoints, open_checkpoints
@@ -20,6 +20,7 @@ __all__ = [
     "ALL",
     "FORK_KEY",
     "LEASE_SECONDS",
+    "NEWER",
     "PLAIN_INVOKE",
     "RING_KEY",
     "Answered",

@@ -19,12 +19,14 @@ from .lines import Lines
 from .log import Log
 from .rates import Rates
 from .renewals import Renewals
-from .run_table import Leases, Presence, RunRow, RunTable
+from .run_table import Begun, Leases, Presence, RunRow, RunTable
 from .spend import Spend
 
 Clock = Callable[[], float]
 """Returns seconds since the epoch."""
 
+NEWER = "a newer message"
+"""Who withdraws the questions of a run that another took the place of."""
 LEASE_SECONDS = 10.0
 """How long a lease or a claim outlives its last heartbeat."""
 
@@ -66,10 +68,32 @@ class Ledger:
         """Whether it lives in memory only: private to this process, gone with it."""
         return self.database.is_memory
 
+    def begin_run(
+        self,
+        run_id: str,
+        *,
+        thread_id: str,
+        agent: str,
+        task: str,
+        requester: str = "",
+        labels: Mapping[str, str] | None = None,
+        begun: Begun | None = None,
+    ) -> None:
+        """Note that a task was taken in; what the thread left unfinished ends, and what it asked is withdrawn."""
+        who = {"thread_id": thread_id, "agent": agent, "task": task, "requester": requester}
+        with self.database.serial():
+            for ended in self.runs.begin(run_id, labels=labels, begun=begun, **who):
+                self.approvals.withdraw(ended, NEWER)
+
     def end_run(self, run_id: str, reason: StopReason, *, thread_id: str, cost_nano: int) -> None:
-        """Note a run's end, with the settlements that wait, in one transaction; the first end counts."""
+        """Note a run's end, with the settlements that wait, in one transaction; the first end counts.
+
+        What a cancelled run asks is withdrawn: an answer could not count.
+        """
         with self.database.serial():
             self.spend.flush()
+            if reason is StopReason.CANCELLED:
+                self.approvals.withdraw(run_id, NEWER)
             self.runs.end(run_id, reason.status, thread_id=thread_id, reason=reason.value, cost_nano=cost_nano)
 
     def ask(self, run_id: str, thread_id: str, questions: Sequence[NewApproval]) -> None:

@@ -107,15 +107,21 @@ class RunTable:
         requester: str = "",
         labels: Mapping[str, str] | None = None,
         begun: Begun | None = None,
-    ) -> None:
-        """Note that the ring has taken the task in, and end what the thread left unfinished before it."""
+    ) -> Sequence[str]:
+        """Note that the ring has taken the task in, and end what the thread left unfinished before it.
+
+        Returns:
+            The ids of the runs that were ended: what they ask is still open.
+        """
         noted = {"message": begun.message, "binding": begun.binding} if begun else {}
         with self._database.serial():
-            for row in self.others(run_id, thread_id):
-                self.set_status(row.id, RunStatus.CANCELLED, reason="cancelled")
+            ended = [row.id for row in self.others(run_id, thread_id)]
+            for other in ended:
+                self.set_status(other, RunStatus.CANCELLED, reason="cancelled")
             values = {"thread_id": thread_id, "agent": agent, "task": task, "requester": requester}
             self._database.write("begin_run", id=run_id, labels=dump_labels(labels), now=self._clock(), **values)
             self._log.append("began", thread_id=thread_id, run_id=run_id, task=task, **noted)
+            return ended
 
     def set_status(self, run_id: str, status: RunStatus, *, reason: str = "", cost_nano: int = 0) -> None:
         """Note how a run stands; a run that has ended stays as it ended."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from loopwright.checkpoints import PLAIN_INVOKE, Begun, EffectRow, EffectStatus, Ledger
+from loopwright.checkpoints import NEWER, PLAIN_INVOKE, Begun, EffectRow, EffectStatus, Ledger
 from loopwright.errors import ThreadNotFound
 from loopwright.policy import Kind, Seen, call_key, next_window, result_key, way_of
 from loopwright.state import (
@@ -148,7 +148,7 @@ async def _take_in(task: HumanMessage, state: AgentState, port: Port) -> dict[st
         run["labels"] = labels
     begun = Begun(digest(storable(task.text)), port.spec.binding)
     place = {"thread_id": port.place.thread_id, "agent": PLAIN_INVOKE, "task": run["task"], "requester": requester}
-    await port.ask(ledger, ledger.runs.begin, run["id"], labels=labels, begun=begun, **place)
+    await port.ask(ledger, ledger.begin_run, run["id"], labels=labels, begun=begun, **place)
     if port.place.branch_from:
         await port.ask(ledger, ledger.reopen, run["id"], port.place.thread_id)
     usage = add_seconds(no_usage(), port.elapsed())
@@ -217,7 +217,7 @@ async def _close_turn(state: AgentState, port: Port, ledger: Ledger) -> dict[str
     """
     turn, run = state.get("turn") or _unscreened(state), current_run(state)
     if run is not None and (turn or "parked" in run):
-        await port.ask(ledger, ledger.approvals.withdraw, run["id"], "a newer message")
+        await port.ask(ledger, ledger.approvals.withdraw, run["id"], NEWER)
     if not turn:
         return {}
     rows = await port.ask(ledger, ledger.effects.of_run, state["run"]["id"])

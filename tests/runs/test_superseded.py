@@ -75,3 +75,17 @@ def test_a_queued_run_comes_after(checkpoints: Checkpoints) -> None:
     assert runs.get(first.id).status == "cancelled"
     assert [second.id] == [asked.run_id for asked in runs.approvals()]
     check_transcript(runs.get(second.id).messages[:-1])
+
+
+def test_on_a_thread_that_was_deleted(checkpoints: Checkpoints) -> None:
+    """Its new state knows nothing of the run that waits: that one ends, and a late click changes nothing."""
+    till = Till()
+    opened = Desk(create_agent(planned([TURN[0], "Done."]), [till.pay()]), checkpoints)
+    waiting = opened.run("Pay.")
+    checkpoints.saver.delete_thread("t")
+    second = opened.run("Pay more.")
+    assert [second.run_id] == [asked.run_id for asked in checkpoints.ledger.approvals.list_open()]
+    late = opened.decide(waiting.approvals[0].id, approve())
+    assert (False, {"type": "cancel"}, "a newer message") == (late.accepted, late.decision, late.by)
+    assert "succeeded" == opened.answer(second, approve()).status
+    assert [("A1", 5)] == till.paid
