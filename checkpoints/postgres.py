@@ -36,12 +36,18 @@ others would wait for it, until the server learns of that after hours."""
 _TAKE_LOCK: LiteralString = "select pg_advisory_xact_lock(1819242352)"  # 0x6C6F6F70: the letters `loop`
 _BEGIN_SERIAL: LiteralString = f"begin; {_TAKE_LOCK}; select extract(epoch from clock_timestamp())::float8 as now"  # noqa: S608 -- fixed
 """One round trip; the server's clock is read when the lock is there."""
-_BOUND_WAITS = """
-select set_config(name, milliseconds, false) from (values
-    ('lock_timeout', %s), ('idle_in_transaction_session_timeout', %s)) as bounds (name, milliseconds)
-where current_setting(name) = '0'
+_SETTINGS = """
+select set_config(name, value, false) from (values
+    ('lock_timeout', %s, current_setting('lock_timeout') = '0'),
+    ('idle_in_transaction_session_timeout', %s, current_setting('idle_in_transaction_session_timeout') = '0'),
+    ('default_transaction_isolation', 'read committed', true),
+    ('synchronous_commit', 'on',
+        exists (select from pg_settings where name = 'synchronous_commit' and setting = 'off' and source <> 'client'))
+) as wanted (name, value, applies) where applies
 """
-"""Where the server, its role or the URL has set bounds, those hold."""
+"""Bounds that the server, the role or the URL has set hold. A transaction that waits for the lock must see what was
+committed meanwhile, whatever isolation is the default. And a claim that is committed must survive the server's crash,
+unless the URL says otherwise."""
 IDLE_SECONDS = 10.0
 """A connection that lay idle for longer is asked whether it still works, before it is lent out."""
 
@@ -62,9 +68,9 @@ def _check(connection: _PooledConnection) -> None:
         ConnectionPool.check_connection(cast("Connection[Any]", connection))
 
 
-def _bound_waits(connection: Connection[Any]) -> None:
-    """Let no statement of a new connection wait for ever, and nobody for ever for one of its transactions."""
-    connection.execute(_BOUND_WAITS, [f"{seconds * 1000:.0f}" for seconds in (LOCK_SECONDS, STALLED_SECONDS)])
+def _set(connection: Connection[Any]) -> None:
+    """Say to a new connection what must hold in it: above all, that nobody waits for ever."""
+    connection.execute(_SETTINGS, [f"{seconds * 1000:.0f}" for seconds in (LOCK_SECONDS, STALLED_SECONDS)])
 
 
 def _is_readable(descriptor: int) -> bool:
@@ -99,7 +105,7 @@ class PostgresDatabase(Database):
             timeout=POOL_SECONDS,
             kwargs={"autocommit": True, "row_factory": dict_row, "prepare_threshold": 0},
             connection_class=_PooledConnection,
-            configure=_bound_waits,
+            configure=_set,
             check=_check,
             open=False,
         )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import LiteralString
 
 import pytest
 from tests.world.gates import Gate
 from tests.world.postgres import Database
 
 from loopwright import open_checkpoints
-from loopwright.checkpoints import Ledger
+from loopwright.checkpoints import ClaimRequest, Ledger
 from loopwright.checkpoints.postgres import PostgresDatabase
 from loopwright.checkpoints.postgres_store import SET_UP_LOCK
 from loopwright.errors import StorageError
@@ -75,14 +76,36 @@ def test_who_stops_in_a_transaction_is_cut_off(postgres: Database, monkeypatch: 
         start(here.ledger, "again")
 
 
-def test_bounds_of_ones_own_hold(postgres: Database) -> None:
-    """What the URL says of waiting is not overruled; what it does not say, is bounded."""
-    with open_checkpoints(f"{postgres.url}&options=-clock_timeout%3D1234") as checkpoints:
+def shown(url: str) -> list[str]:
+    """Return what holds in a connection."""
+    with open_checkpoints(url) as checkpoints:
         database = checkpoints.ledger.database
         assert isinstance(database, PostgresDatabase)
         with database.connection() as connection:
-            shown = [connection.execute(f"show {name}").fetchone() for name in _BOUNDS]
-    assert [{"lock_timeout": "1234ms"}, {"idle_in_transaction_session_timeout": "15s"}] == shown
+            rows = [connection.execute(f"show {name}").fetchone() for name in SETTINGS]
+    return [row[name] for name, row in zip(SETTINGS, rows, strict=True) if row is not None]
 
 
-_BOUNDS = ("lock_timeout", "idle_in_transaction_session_timeout")
+SETTINGS: tuple[LiteralString, ...] = (
+    "lock_timeout",
+    "idle_in_transaction_session_timeout",
+    "default_transaction_isolation",
+    "synchronous_commit",
+)
+
+
+def test_what_holds_in_a_connection(postgres: Database) -> None:
+    """Waits are bounded, and commits are durable; what the URL says is not overruled, save for the isolation."""
+    assert ["30s", "15s", "read committed", "on"] == shown(postgres.url)
+    own = "-clock_timeout%3D1234 -cdefault_transaction_isolation%3Dserializable -csynchronous_commit%3Doff"
+    assert ["1234ms", "15s", "read committed", "off"] == shown(f"{postgres.url}&options={own.replace(' ', '%20')}")
+
+
+@pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
+def test_whatever_isolation_is_the_default(postgres: Database, isolation: str) -> None:
+    """Eight workers want one effect at once: one has it, and none fails because another was faster."""
+    postgres.execute(f"alter database {postgres.name} set default_transaction_isolation = '{isolation}'")
+    request = ClaimRequest("e1", "key", "digest", "pay", "r1", "t", repeatable=False, own_key=False)
+    with open_checkpoints(postgres.url) as checkpoints, ThreadPoolExecutor(8) as threads:
+        claims = [*threads.map(checkpoints.ledger.effects.claim, [request] * 8)]
+    assert ["busy"] * 7 + ["mine"] == sorted(claim.status for claim in claims)
