@@ -101,10 +101,10 @@ class SqliteDatabase(Database):
         with self.lock:
             cursor = self.connection.cursor()
             begins = transaction and self._depth == 0
-            if begins:
-                cursor.execute("begin immediate")
             self._depth += transaction
             try:
+                if begins:  # in here: whatever interrupts what follows, nothing stays open
+                    cursor.execute("begin immediate")
                 yield cursor
                 if begins:
                     self.connection.commit()
