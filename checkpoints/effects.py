@@ -103,6 +103,8 @@ class Claim:
 
     status: ClaimStatus
     effect: EffectRow | None = None
+    in_doubt: bool = False
+    """Whether somebody began it before, who is gone or does not know what came of it."""
 
     @property
     def result(self) -> Any:
@@ -196,12 +198,13 @@ class Effects:
             status=row.status,
             **{name: values[name] for name in ("id", "digest", "run_id", "thread_id", "owner", "until", "now")},
         )
-        return self._mine(won) if won else Claim(ClaimStatus.BUSY, self.find(request.id))
+        in_doubt = request.repeatable and row.status != EffectStatus.FAILED
+        return self._mine(won, in_doubt=in_doubt) if won else Claim(ClaimStatus.BUSY, self.find(request.id))
 
-    def _mine(self, written: Sequence[Row]) -> Claim:
+    def _mine(self, written: Sequence[Row], *, in_doubt: bool = False) -> Claim:
         claimed = _effect(written[0])
         self._note("claimed", claimed, generation=claimed.generation)
-        return Claim(ClaimStatus.MINE, claimed)
+        return Claim(ClaimStatus.MINE, claimed, in_doubt)
 
     def _values(self, request: ClaimRequest) -> dict[str, Any]:
         now = self._clock()
@@ -217,9 +220,19 @@ class Effects:
             "now": now,
         }
 
-    def release(self, claim: EffectRow) -> None:
-        """Give a claim back: the tool paused before it did anything, and will be called again."""
-        self._database.write("release_effect", id=claim.id, owner=claim.owner, generation=claim.generation)
+    def release(self, claim: Claim) -> None:
+        """Give a claim back: the tool paused before it did anything, and will be called again.
+
+        One that was taken over is as unknown as before: whoever began it may have done it.
+        """
+        row = claim.effect
+        if row is None:
+            return
+        if claim.in_doubt:
+            with self._database.serial():
+                self._lose(row)
+        else:
+            self._database.write("release_effect", id=row.id, owner=row.owner, generation=row.generation)
 
     def retake(self, request: ClaimRequest) -> Claim:
         """Claim an unknown effect that a hook says did not happen; `BUSY` when another was faster."""

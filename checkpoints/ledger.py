@@ -124,6 +124,9 @@ class Ledger:
     def decide(self, approval_id: str, decision: dict[str, Any], by: str, roles: Collection[str] = ()) -> Decided:
         """Take a decision; one about an outcome settles the effect in the same transaction. See `Approvals.decide`.
 
+        While somebody runs the effect again, as its hook said that nothing had happened, the outcome is not for a
+        person to say: the question stays open, and is answered by what comes of it.
+
         Raises:
             ApprovalNotFound: If nothing was ever asked under that id.
         """
@@ -136,6 +139,8 @@ class Ledger:
             if not won and effect.status in (EffectStatus.DONE, EffectStatus.FAILED):
                 self._answer(effect)
                 return Decided(accepted=False, approval=self.approvals.get(approval_id))
+            if not won:
+                return Decided(accepted=False, approval=asked)
             decided = self.approvals.decide(approval_id, decision, by, roles)
             self._answer(effect, by)
             return decided

@@ -298,7 +298,7 @@ async def _claimed(claim: Claim, work: _Work) -> _Came:
         work = replace(work, request=replace(work.request, id=claim.effect.id, key=claim.effect.key))
     match claim.status:
         case ClaimStatus.MINE:
-            return await _run(_row(claim), work)
+            return await _run(claim, work)
         case ClaimStatus.DONE:
             return _Came(Outcome.DONE, _stored(_row(claim), work), row=_row(claim))
         case ClaimStatus.FAILED:
@@ -335,9 +335,9 @@ def _handle(row: EffectRow, work: _Work) -> Effect:
     return Effect(key=row.key, id=row.id, around=around, costs=work.port.costs, **where)
 
 
-async def _run(row: EffectRow, work: _Work) -> _Came:
+async def _run(claim: Claim, work: _Work) -> _Came:
     """Run a claimed effect; the heartbeat keeps the claim while it lasts."""
-    port, ledger = work.port, work.ledger
+    port, ledger, row = work.port, work.ledger, _row(claim)
     reached(CrashPoint.AFTER_CLAIM)
     try:
         with ledger.heart.keep(row):
@@ -351,10 +351,10 @@ async def _run(row: EffectRow, work: _Work) -> _Came:
                 late=_settler(row, work),
             )
     except GraphInterrupt as pause:
-        await port.ask(ledger, ledger.effects.release, row)
+        await port.ask(ledger, ledger.effects.release, claim)
         return _paused(pause)
     except GraphBubbleUp:
-        await port.ask(ledger, ledger.effects.release, row)
+        await port.ask(ledger, ledger.effects.release, claim)
         raise
     except (NotDone, ToolException) as error:
         return await _settle(row, EffectStatus.FAILED, safe_str(error), work)

@@ -212,6 +212,8 @@ def _read(call: Call, answer: Answer, state: AgentState, port: Port) -> Answered
 def _told(decided: Decided, by: str) -> str:
     """Return why an answer was not taken although more are needed; empty where it was, or where all is decided."""
     has_voted = not decided.accepted and decided.approval.decision is None
+    if has_voted and decided.approval.question == Question.OUTCOME:
+        return "it is being run right now; what comes of it will be known"
     return f"{by} has approved this already; somebody else must, too" if has_voted else ""
 
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from loopwright import Checkpoints
-from loopwright.checkpoints import Claim, ClaimRequest, ClaimStatus, EffectRow, Effects, EffectStatus
+from loopwright.checkpoints import Claim, ClaimRequest, ClaimStatus, EffectRow, Effects, EffectStatus, NewApproval
 from loopwright.errors import EffectNotFound
+from loopwright.state import Question
 from loopwright.testing import ManualClock
 
 PLACE = ClaimRequest("e1", "place", "pay 5", "pay", "r1", "t", repeatable=False, own_key=False)
@@ -91,12 +92,25 @@ def test_other_arguments_under_one_key(effects: Effects, clock: ManualClock) -> 
 
 def test_a_pause_gives_the_claim_back(effects: Effects) -> None:
     """As if it had never been made; what is settled stays."""
-    effects.release(mine(effects.claim(PLACE)))
+    effects.release(effects.claim(PLACE))
     assert effects.find("e1") is None
-    row = mine(effects.claim(PLACE))
-    effects.settle(row, EffectStatus.DONE, "x")
-    effects.release(row)
+    claim = effects.claim(PLACE)
+    effects.settle(mine(claim), EffectStatus.DONE, "x")
+    effects.release(claim)
     assert effects.get("e1").status == "done"
+
+
+def test_a_pause_leaves_a_doubt_as_it_was(effects: Effects, clock: ManualClock) -> None:
+    """What another began, and may have done, is unknown after a pause too; what is known to have failed is not."""
+    mine(effects.claim(SAFE))
+    clock.advance(LATER)
+    for _ in range(2):
+        effects.release(effects.claim(SAFE))
+        assert effects.get("e1").status == "unknown"
+    own = replace(OWN, id="e2")
+    effects.settle(mine(effects.claim(own)), EffectStatus.FAILED, "no money")
+    effects.release(effects.claim(own))
+    assert effects.find("e2") is None
 
 
 def test_the_owner_may_come_back(effects: Effects, clock: ManualClock) -> None:
@@ -177,3 +191,19 @@ def test_a_cancelled_run_claims_nothing(checkpoints: Checkpoints) -> None:
     assert ledger.effects.claim(replace(PLACE, id="e2", key="p2")).status is ClaimStatus.CANCELLED
     assert ledger.effects.find("e2") is None
     assert ledger.effects.claim(PLACE).result == "paid"
+
+
+def test_nobody_says_what_came_of_what_is_run_again(checkpoints: Checkpoints, clock: ManualClock) -> None:
+    """A hook let another worker try again while a person was asked: what that one does is the answer."""
+    ledger = checkpoints.ledger
+    mine(ledger.effects.claim(PLACE))
+    clock.advance(LATER)
+    assert ledger.effects.claim(PLACE).status is ClaimStatus.UNKNOWN
+    ledger.ask("r1", "t", [NewApproval("q1", Question.OUTCOME, "pay", {}, {}, effect_id="e1")])
+    again = mine(ledger.effects.retake(PLACE))
+    for said in ("respond", "reject"):
+        decided = ledger.decide("q1", {"type": said, "message": "so it is"}, "ana")
+        assert (False, None) == (decided.accepted, decided.approval.decision)
+    ledger.settle(again, EffectStatus.DONE, "paid")
+    answered = ledger.approvals.get("q1")
+    assert ({"type": "respond", "message": "paid"}, again.owner) == (answered.decision, answered.decided_by)

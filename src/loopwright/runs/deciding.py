@@ -45,6 +45,8 @@ async def decide(driver: Driver, approval_id: str, decision: object, by: object)
     else:
         plain = _plain(approval_id, _kept_call(approval), decision)
     decided = await driver.door.blocking(driver.ledger.decide, approval_id, plain, person.name, person.roles)
+    if not decided.accepted and decided.approval.decision is None and approval.question == Question.OUTCOME:
+        raise InvalidDecision(_is_run_again(approval.effect_id), approval_id=approval_id)
     return receipt_of(decided.approval, accepted=decided.accepted)
 
 
@@ -104,11 +106,14 @@ async def resolve(driver: Driver, effect_id: str, outcome: object, by: object) -
     text = to_text(outcome.result) if isinstance(outcome, Happened) else "it did not happen"
     won, row = await driver.door.blocking(driver.ledger.resolve, effect_id, outcome, text, name)
     if not won and row.status in (EffectStatus.CLAIMED, EffectStatus.UNKNOWN):
-        text = f"effect {effect_id} is being run right now, so its outcome is not unknown; wait until it settles"
-        raise InvalidDecision(text, effect_id=effect_id)
+        raise InvalidDecision(_is_run_again(effect_id), effect_id=effect_id)
     known = "happened" if row.status == EffectStatus.DONE else "not_happened"
     said_by = name if won else await driver.door.blocking(_settled_by, driver, row)
     return Receipt(row.run_id, won, {"type": known, "result": row.result}, said_by, row.ended_at)
+
+
+def _is_run_again(effect_id: str) -> str:
+    return f"effect {effect_id} is being run right now, so its outcome is not unknown; wait until it settles"
 
 
 def _settled_by(driver: Driver, effect: EffectRow) -> str:
