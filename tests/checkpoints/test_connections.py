@@ -141,11 +141,11 @@ def test_c63_a_pool_of_one_and_eight_threads(postgres: Database) -> None:
 
 
 _BACKENDS = "select pid from pg_stat_activity where datname = '{}' and pid <> pg_backend_pid()"
-RUNS = 20
+RUNS = 10
 
 
 def test_c65_four_processes_write_one_file(nursery: Nursery, tmp_path: Path) -> None:
-    """Twenty runs each while somebody reads for long: nobody meets a lock, every run ends, each is paid once."""
+    """Ten runs each while somebody reads for long: nobody meets a lock, every run ends, each is paid once."""
     refund = Refund(tmp_path)
     open_checkpoints(refund.url).close()
     children = [

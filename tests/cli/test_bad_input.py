@@ -193,4 +193,4 @@ def test_an_unexpected_error_is_one_line_too(terminal: Terminal) -> None:
     terminal.write("odd.py", "def __getattr__(name):\n    raise RuntimeError('no luck')")
     ended = terminal.run(*RUN, "--agent", "odd:agent")
     assert_one_line(ended, "error: unexpected RuntimeError: no luck (set LOOPWRIGHT_TRACEBACK=1 to see where)")
-    assert "Traceback" in terminal.start_fresh(*RUN, "--agent", "odd:agent", LOOPWRIGHT_TRACEBACK="1").err
+    assert "Traceback" in terminal.run(*RUN, "--agent", "odd:agent", LOOPWRIGHT_TRACEBACK="1").err

@@ -95,7 +95,7 @@ agent = create_agent(
 )
 def test_a_question_is_answered_in_its_language(terminal: Terminal, question: str, words: list[str]) -> None:
     """Both steps are shown, then the answer; what answers is said on stderr to be no language model."""
-    ended = terminal.start_fresh("run", question)
+    ended = terminal.run("run", question)
     assert 0 == ended.code
     assert ended.lines[0].startswith("[1] lookup_order(order_id='A100') -> {")
     assert ended.lines[1].startswith("[2] refund_policy() -> {")

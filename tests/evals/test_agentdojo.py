@@ -12,7 +12,7 @@ import pytest
 from loopwright.evals import RULE_SETS, SERVICES, RuleSet, open_bench
 
 pytestmark = [
-    pytest.mark.needs_dev,
+    pytest.mark.in_full,
     pytest.mark.skipif(find_spec("agentdojo") is None, reason="needs AgentDojo: pip install 'loopwright[evals]'"),
 ]
 

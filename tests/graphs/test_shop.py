@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
-from subprocess import PIPE
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.world.nursery import Nursery
 
 from loopwright.graphs.shop import KeyReused, Order, Policy, Refused, Shop, ShopError, open_shop
 
@@ -134,31 +132,16 @@ def test_orders_can_be_added_and_changed(shop: Shop) -> None:
         shop.update_order(replace(order, order_id="zx-10"))
 
 
-FIRST_USE = """
-import sys
-from loopwright.graphs.shop import Shop
-print("ready", flush=True)
-sys.stdin.readline()
-shop = Shop(sys.argv[1])
-print(shop.refund("k1", "A100", 250000), len(shop.orders()))
-"""
-
-
-def test_many_processes_may_use_a_shop_first(tmp_path: Path) -> None:
+def test_many_processes_may_use_a_shop_first(nursery: Nursery, tmp_path: Path) -> None:
     """Processes that meet a missing file together agree on its rows, and pay one refund."""
     path = tmp_path / "shop.db"
-    command = [sys.executable, "-c", FIRST_USE, str(path)]
-    workers = [subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) for _ in range(6)]
+    workers = [nursery.start("tests.world.crowds:refund_at_once", path=str(path)) for _ in range(6)]
+    assert ["ready"] * 6 == [worker.receive() for worker in workers]
     for worker in workers:
-        assert worker.stdout is not None
-        assert worker.stdout.readline() == "ready\n"
-    for worker in workers:
-        assert worker.stdin is not None
-        worker.stdin.write("go\n")
-        worker.stdin.flush()
-    said = {worker.communicate()[0] for worker in workers}
-    assert len(said) == 1
-    assert "250000" in said.pop()
+        worker.send("go")
+    said = [worker.result() for worker in workers]
+    assert [said[0]] * 6 == said
+    assert "250000" in said[0][0]
     assert len(Shop(path).refunds()) == 1
 
 

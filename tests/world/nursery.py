@@ -6,8 +6,10 @@ so that it never has a thread or an open database to be forked with.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import pkgutil
 import signal
 import socket
 import subprocess
@@ -19,6 +21,9 @@ from typing import IO, Any, Self
 
 ROOT = Path(__file__).parents[2]
 KILLED = -signal.SIGKILL
+ROOMS = ("loopwright.checkpoints", "loopwright.cli", "loopwright.models.demo")
+MODULES = ("genai_prices.data", "genai_prices.update_prices", "loopwright.graphs.shop")
+"""These, and what the rooms hold, are imported where they are first used: that would be in each child again."""
 
 
 class Channel:
@@ -141,7 +146,12 @@ class Nursery:
 
 
 def _serve(inbox: socket.socket) -> None:
-    import_module("tests.world.tasks")  # and with it all of loopwright, once, for every child
+    import_module("tests.world.tasks")
+    for name in MODULES:
+        import_module(name)
+    for room in ROOMS:
+        _import_all(room)
+    gc.freeze()  # a child's collector would touch, and so copy, all of it
     while True:
         data, fds, _, _ = socket.recv_fds(inbox, 65536, 2)
         if not data:
@@ -155,6 +165,13 @@ def _serve(inbox: socket.socket) -> None:
             for fd in fds:
                 os.close(fd)
         inbox.send(json.dumps(answer).encode())
+
+
+def _import_all(room: str) -> None:
+    for found in pkgutil.walk_packages(import_module(room).__path__, f"{room}."):
+        name = found.name.rpartition(".")[2]
+        if not name.startswith(("__main__", "demo_")):  # programs, and agents that are built by a child's own settings
+            import_module(found.name)
 
 
 def _fork(request: dict[str, Any], fds: list[int], inbox: socket.socket) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from examples.retail.agent import build_retail_agent
 from examples.retail.books import Books
 from examples.retail.tools import retail_tools
@@ -27,7 +28,7 @@ SAMPLE = Path(__file__).parents[1] / "data" / "retail"
 """A small part of the data set, with its licence."""
 FULL = Path(__file__).parents[3] / "shared" / "data" / "retail"
 """The whole of it, where it lies beside the checkout."""
-SETS = [SAMPLE, *([FULL] if FULL.is_dir() else [])]
+SETS = [SAMPLE, *([pytest.param(FULL, marks=pytest.mark.in_full)] if FULL.is_dir() else [])]
 ANSWER = "That is all."
 MANY = 1000
 
