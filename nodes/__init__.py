@@ -10,20 +10,11 @@ from .contexts import ContextShape, RestoreContext
 from .extending import extension_message
 from .guard import Moment, guard, moment_of
 from .ledgers import Ledgers
+from .node import PLACES_KEY, Node, run_through
 from .observe import observe
 from .parking import waits_for_model
-from .port import (
-    BRANCH_KEY,
-    HEARD_KEY,
-    LABELS_KEY,
-    PLACES_KEY,
-    PROGRESS,
-    REQUESTER_KEY,
-    RUN_ID_KEY,
-    TOKENS_KEY,
-    Node,
-    run_through,
-)
+from .place import BRANCH_KEY, LABELS_KEY, REQUESTER_KEY, RUN_ID_KEY
+from .port import HEARD_KEY, PROGRESS, TOKENS_KEY
 from .questions import WAKE, parse_answer, payload_of, respond_with
 from .reason import reason
 from .screening import normal_decision, refuse_decision

@@ -9,25 +9,23 @@ import random
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, ParamSpec, Self, TypeVar, cast
 
 from langchain_core.messages import AnyMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph._internal._constants import CONFIG_KEY_CHECKPOINTER, CONFIG_KEY_READ
+from langgraph._internal._constants import CONFIG_KEY_READ
 from langgraph.constants import TAG_NOSTREAM
 from langgraph.types import StreamWriter
 
-from loopwright.checkpoints import FORK_KEY, Ledger
-from loopwright.errors import StorageCorrupt
+from loopwright.checkpoints import Ledger
 from loopwright.policy import AnswerCheck, Judgement, ProposedAnswer
-from loopwright.state import checked_labels, count_steps, excerpt, storable, to_plain
+from loopwright.state import excerpt, storable
 from loopwright.tools import Aborted, Contract, Effect, Late, Surroundings, acall_within, await_within, call_within
 
 from .ledgers import Ledgers
+from .place import place_of
 from .spec import AgentSpec
 from .voice import Voice
 
@@ -35,68 +33,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 FOREVER = threading.TIMEOUT_MAX
-RUN_ID_KEY = "__loopwright_run_id"
-"""In `configurable`: the run that `Runs` has started. LangGraph keeps keys that begin so out of the metadata."""
-REQUESTER_KEY = "__loopwright_requester"
-"""Likewise: for whom it was started. Whoever is authenticated by LangGraph's server cannot say that it was another."""
-BRANCH_KEY = "__loopwright_branch"
-"""In `configurable`: the checkpoint that a branch goes on from."""
 TOKENS_KEY = "__loopwright_tokens"
 """In `configurable`: whether the model's text is told piece by piece."""
-LABELS_KEY = "labels"
-"""In `configurable`: the labels of a run that begins."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where in the world a node runs."""
-
-    thread_id: str
-    """Empty when the graph runs without a thread."""
-    checkpoint_id: str
-    """The checkpoint that the node's super-step starts from: the same when it is run again."""
-    user: str
-    """Who is authenticated by LangGraph's server; empty when nobody is."""
-    roles: tuple[str, ...]
-    """What they may do: their permissions there."""
-    requester: str
-    """For whom a task is taken in: the user, or whom the caller of `Runs` named."""
-    has_saver: bool
-    """Whether a run can pause: there is something to resume from."""
-    run_id: str
-    """The run that `Runs` drives; empty for a plain invoke."""
-    is_fork: bool
-    """Whether the caller named a checkpoint to go on from."""
-    branch_from: str
-    """The checkpoint that a branch goes on from: one that the caller named, or that was made by hand."""
-    labels: Mapping[str, str]
-    """What a run that begins here is for; budgets are kept apart by them."""
-
-
-def place_of(config: RunnableConfig) -> Place:
-    """Read the place from a node's config."""
-    given: dict[str, Any] = config.get("configurable") or {}
-    runtime = given.get("__pregel_runtime")
-    info = getattr(runtime, "execution_info", None)
-    user = storable(str(given.get("langgraph_auth_user_id") or ""))
-    return Place(
-        thread_id=str(given.get("thread_id") or ""),
-        checkpoint_id=info.checkpoint_id if info else "",
-        user=user,
-        roles=tuple(str(role) for role in given.get("langgraph_auth_permissions") or ()) if user else (),
-        requester=user or str(given.get(REQUESTER_KEY) or ""),
-        has_saver=bool(given.get(CONFIG_KEY_CHECKPOINTER)),
-        run_id=str(given.get(RUN_ID_KEY) or ""),
-        is_fork=bool(given.get(FORK_KEY)),
-        branch_from=str(given.get(BRANCH_KEY) or ""),
-        labels=checked_labels(given.get(LABELS_KEY)),
-    )
-
-
 HEARD_KEY = "__loopwright_heard"
 """In `configurable`: called with what tools say while they run."""
-PLACES_KEY = "__loopwright_places"
-"""In `configurable`: a semaphore of so many calls as may run at once, where the pool of threads cannot count them."""
 PROGRESS = "tool_progress"
 """The `type` of what a tool says of itself while it runs, on LangGraph's `custom` stream."""
 
@@ -395,63 +335,3 @@ def _here(function: Callable[[], object]) -> object:
 
 async def _awaited(returned: Awaitable[object]) -> object:
     return await returned
-
-
-Step = Callable[[Any, Port], Awaitable[dict[str, Any]]]
-Enter = Callable[[Any, Port], Awaitable[None]]
-
-
-class Node(Runnable[Any, Any]):
-    """One `async def` step as a LangGraph node with both doors; as cheap as a native node of either kind."""
-
-    def __init__(
-        self, name: str, step: Step, spec: AgentSpec, ledgers: Ledgers, *, on_branch: Enter | None = None
-    ) -> None:
-        """Bind a step to an agent; `on_branch` comes before it where the caller has asked for a branch."""
-        self.name = name
-        self._step = step
-        self._spec = spec
-        self._ledgers = ledgers
-        self._on_branch = on_branch
-
-    def _taken(self, given: Any) -> Any:
-        """Return what the step works on.
-
-        Raises:
-            StorageCorrupt: If a stored state does not say whose it is: it must not be taken for a thread that begins.
-        """
-        if self.name == "act":
-            return given
-        if self.name != "observe" and "run" not in given:
-            text = "the stored state of this thread does not say which run it belongs to; restore it from a backup"
-            raise StorageCorrupt(text)
-        return count_steps(given)
-
-    async def _work(self, given: Any, port: Port) -> dict[str, Any]:
-        if port.place.branch_from and self._on_branch is not None:
-            await self._on_branch(given, port)
-        return await self._step(given, port)
-
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002, ARG002 -- LangChain's signature
-        """Drive the step through, blocking."""
-        places = (config or {}).get("configurable", {}).get(PLACES_KEY) if self.name == "act" else None
-        with places or nullcontext():
-            port = BlockingPort(self._spec, self._ledgers, config or {})
-            return to_plain(run_through(self._work(self._taken(input), port)))
-
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002, ARG002 -- LangChain's signature
-        """Await the step."""
-        port = AsyncPort(self._spec, self._ledgers, config or {})
-        return to_plain(await self._work(self._taken(input), port))
-
-
-def run_through(step: Awaitable[T]) -> T:
-    """Run a coroutine that never suspends."""
-    coroutine: Coroutine[Any, Any, T] = step  # type: ignore[assignment] # pyright: ignore[reportAssignmentType]  # our steps are coroutines
-    try:
-        coroutine.send(None)
-    except StopIteration as done:
-        result: T = done.value
-        return result
-    coroutine.close()
-    raise RuntimeError("a blocking port suspended")
