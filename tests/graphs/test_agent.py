@@ -11,6 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from tests.world.plans import planned
+from tests.world.ring import EDGES
 from tests.world.till import Till
 
 from loopwright import Agent, Checkpoints, Limits, allow, create_agent, tool
@@ -21,18 +22,6 @@ from loopwright.testing import ScriptedModel, call, check_transcript
 TASK = {"messages": [("user", "Pay.")]}
 THREAD: RunnableConfig = {"configurable": {"thread_id": "t"}}
 PLAN = [[call("look", order_id="A1"), call("look", order_id="A2")], call("pay", order_id="A1", amount=5), "Done."]
-EDGES = {
-    ("__start__", "observe"),
-    ("observe", "reason"),
-    ("observe", "guard"),
-    ("reason", "guard"),
-    ("guard", "guard"),
-    ("guard", "act"),
-    ("guard", "observe"),
-    ("guard", "reason"),
-    ("guard", "__end__"),
-    ("act", "observe"),
-}
 
 
 def invoke(agent: Agent, given: Any, config: RunnableConfig | None = None) -> dict[str, Any]:

@@ -2,16 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from tests.world.stores import open_memory
 
-import pytest
-
-from loopwright import Checkpoints, open_checkpoints
-from loopwright.testing import ManualClock
-
-
-@pytest.fixture(name="checkpoints")
-def open_memory(clock: ManualClock) -> Generator[Checkpoints]:
-    """A store in memory, by the manual clock."""
-    with open_checkpoints("memory:", clock=clock) as checkpoints:
-        yield checkpoints
+__all__ = ["open_memory"]

@@ -13,6 +13,9 @@ from typing import Any, Literal
 import pytest
 from hypothesis import strategies as st
 
+from loopwright import Checkpoints, open_checkpoints
+from loopwright.testing import ManualClock
+
 from .postgres import Database
 
 STORES = ("memory", "sqlite", "postgres")
@@ -81,3 +84,10 @@ def some_store(kind: Literal["memory", "sqlite"]) -> Generator[str]:
 
 MOSTLY_IN_MEMORY = st.sampled_from(("memory",) * 7 + ("sqlite",))
 """Kinds of store to draw from: a file is slower."""
+
+
+@pytest.fixture(name="checkpoints")
+def open_memory(clock: ManualClock) -> Generator[Checkpoints]:
+    """A store in memory, by the manual clock; a folder's conftest takes it where one store is enough."""
+    with open_checkpoints("memory:", clock=clock) as checkpoints:
+        yield checkpoints
