@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Final, cast
 
@@ -372,47 +372,7 @@ class Driver:
                     return event.result
         raise RuntimeError(f"run {run_id} ended without a result")
 
-    async def recover(self, wait: Callable[[str], Awaitable[RunResult]]) -> list[RunResult]:
-        """Carry on what nobody drives although something is to be done, oldest first."""
-        await self._remind()
-        results: list[RunResult] = []
-        for row in await self.door.blocking(self.ledger.runs.unfinished):
-            if row.is_plain:
-                await self.door.blocking(self.ledger.end_abandoned, row)
-            if not await self._is_mine(row):
-                continue
-            try:
-                results.append(await wait(row.id))
-            except Exception:  # the next one may be sound
-                extra = {"action": "run_not_recovered", "run_id": row.id}
-                logger.warning("run %s could not be recovered", row.id, exc_info=True, extra=extra)
-        return results
-
-    async def expire(self, wait: Callable[[str], Awaitable[RunResult]]) -> list[RunResult]:
-        """Decide what was not answered in time, carry those runs on and what was parked until now, send reminders."""
-        due = await self.door.blocking(self.ledger.approvals.expire, self.reference)
-        await self._remind()
-        return [await wait(run_id) for run_id in dict.fromkeys(approval.run_id for approval in due)]
-
-    async def _remind(self) -> None:
-        """Tell the hook of each question that has waited for long, once, whichever worker is first.
-
-        Where the hook fails, the next pass tries again.
-        """
-        if self.on_reminder is None:
-            return
-        approvals = self.ledger.approvals
-        for approval in await self.door.blocking(approvals.due_reminders, self.reference):
-            if not await self.door.blocking(approvals.claim_reminder, approval.id):
-                continue
-            try:
-                await self.door.call(self.on_reminder, approval)
-            except Exception:  # a mail server that is away must not keep runs from being carried on
-                await self.door.blocking(approvals.return_reminder, approval.id)
-                extra = {"action": "not_reminded", "run_id": approval.run_id}
-                logger.warning("nobody was reminded of approval %s", approval.id, exc_info=True, extra=extra)
-
-    async def _is_mine(self, row: RunRow) -> bool:
+    async def is_mine(self, row: RunRow) -> bool:
         """Tell whether a run that is left is this agent's to carry on."""
         if not row.is_plain:
             return row.agent == self.reference

@@ -18,6 +18,7 @@ from .doors import AsyncDoor
 from .driver import Driver
 from .extending import extend
 from .options import DrivingOptions, ExtendOptions, RunOptions
+from .recovering import expire, recover
 from .results import Event, Receipt, Run, RunResult, run_of
 
 logger = logging.getLogger(__name__)
@@ -215,7 +216,7 @@ class Runs:
         Call it when a worker starts, and now and then; safe in many processes at once. A run that cannot be carried on
         is logged, and does not keep the others from it.
         """
-        return await self._driver.recover(self.wait)
+        return await recover(self._driver, self.wait)
 
     async def expire(self) -> Sequence[RunResult]:
         """Reject what was not answered in time, carry on those runs and what was parked until now, and send reminders.
@@ -223,7 +224,7 @@ class Runs:
         A question whose time is up cannot be approved any more, with or without this; it is what makes the run go on.
         Call it now and then; safe in many processes at once. Returns the runs that were carried on.
         """
-        return await self._driver.expire(self.wait)
+        return await expire(self._driver, self.wait)
 
     async def drain(self) -> None:
         """Wait until nothing is driven here any more: every run has ended, or waits."""

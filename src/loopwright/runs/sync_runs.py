@@ -15,6 +15,7 @@ from .doors import BlockingDoor
 from .driver import Driver
 from .extending import extend
 from .options import DrivingOptions, ExtendOptions, RunOptions
+from .recovering import expire, recover
 from .results import Event, Receipt, Run, RunResult, run_of
 
 
@@ -111,11 +112,11 @@ class SyncRuns:
 
     def recover(self) -> Sequence[RunResult]:
         """Carry on what crashed workers have left, one run after another. See `Runs.recover`."""
-        return run_through(self._driver.recover(self._driver.wait))
+        return run_through(recover(self._driver, self._driver.wait))
 
     def expire(self) -> Sequence[RunResult]:
         """Reject what was not answered in time, carry those runs on, and send the reminders. See `Runs.expire`."""
-        return run_through(self._driver.expire(self._driver.wait))
+        return run_through(expire(self._driver, self._driver.wait))
 
 
 def _iterate(events: AsyncGenerator[Event]) -> Iterator[Event]:
