@@ -82,7 +82,7 @@ def stop_without_triggers(store: Store) -> None:
     ("state", "many"),
     [
         (leave_empty, MANY),
-        (make_ready, MANY),
+        (make_ready, 2),
         (stop_after_the_ledgers_tables, MANY),
         (stop_after_the_savers_tables, 2),
         (stop_without_triggers, 2),

@@ -19,6 +19,7 @@ from loopwright import RunResult, open_checkpoints
 from loopwright.crash import CrashPoint
 from loopwright.state import Question
 
+STORES = ("sqlite", "postgres")
 NAMES = ("write with verify", "write without", "idempotent")
 HEADER = f"| killed | {' | '.join(NAMES)} | model calls lost |"
 RULE = "| --- " * (len(NAMES) + 2) + "|"
@@ -34,25 +35,26 @@ PLACES: Mapping[str, Mapping[str, str]] = {
 """How each row of the table is called, and what kills a process there."""
 
 
-def row_of(place: str, nursery: Nursery, server: Postgres, folder: Path) -> str:
-    """Kill a process of each kind at a place, on both stores, and end each run elsewhere; returns the table's row."""
+def row_of(place: str, nursery: Nursery, server: Postgres, folder: Path, stores: Sequence[str] = STORES) -> str:
+    """Kill a process of each kind at a place, on each store, and end each run elsewhere; returns the table's row."""
     with ExitStack() as stack:
         cases: list[tuple[Refund, Child]] = []
         for number, kind in enumerate(KINDS):
-            database = stack.enter_context(server.database())
-            for store, url in (("sqlite", ""), ("postgres", database.url)):
+            for store in stores:
+                url = stack.enter_context(server.database()).url if store == "postgres" else ""
                 own = folder / f"{store}-{number}"
                 own.mkdir(parents=True)
                 child = nursery.start("drive", folder=str(own), url=url, **PLACES[place], **kind)
                 cases.append((Refund(own, url=url, **kind), child))
         seen = [_end(refund, child) for refund, child in cases]
-    cells = [_either(told for told, _ in pair) for pair in _pairs(seen)]
+    cells = [_either(told for told, _ in of_kind) for of_kind in _by_kind(seen)]
     return f"| {' | '.join([place, *cells, _either(str(lost) for _, lost in seen)])} |"
 
 
-def _pairs(seen: Sequence[tuple[str, int]]) -> Iterator[Sequence[tuple[str, int]]]:
-    """Put the two stores of each kind together."""
-    yield from (seen[begin : begin + 2] for begin in range(0, len(seen), 2))
+def _by_kind(seen: Sequence[tuple[str, int]]) -> Iterator[Sequence[tuple[str, int]]]:
+    """Put the stores of each kind together."""
+    many = len(seen) // len(KINDS)
+    yield from (seen[begin : begin + many] for begin in range(0, len(seen), many))
 
 
 def _either(texts: Iterable[str]) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.durability.crash_matrix import HEADER, PLACES, RULE, row_of
+from tests.durability.crash_matrix import HEADER, PLACES, RULE, STORES, row_of
 from tests.world.nursery import Nursery
 from tests.world.postgres import Postgres
 
@@ -19,12 +20,14 @@ def table() -> list[str]:
     return lines[begin : lines.index("", begin)]
 
 
+# On SQLite alone, test_kill.py kills at the same places.
+@pytest.mark.parametrize("stores", [("postgres",), pytest.param(STORES, marks=pytest.mark.in_full)], ids="+".join)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_kill_there_does_what_the_page_says(
-    nursery: Nursery, postgres_server: Postgres, tmp_path: Path, place: str
+    nursery: Nursery, postgres_server: Postgres, tmp_path: Path, place: str, stores: Sequence[str]
 ) -> None:
     """Killed there, for each kind of tool and on both stores: the run ends as the page's row says."""
-    assert row_of(place, nursery, postgres_server, tmp_path) in table()
+    assert row_of(place, nursery, postgres_server, tmp_path, stores) in table()
 
 
 def test_the_page_has_a_row_for_each_place() -> None:

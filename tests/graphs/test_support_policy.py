@@ -126,7 +126,7 @@ stocks = st.lists(orders(), min_size=1, max_size=2, unique_by=_code)
 slowly = settings(suppress_health_check=[HealthCheck.too_slow], phases=[Phase.reuse, Phase.generate])
 
 
-@settings(slowly, max_examples=40)
+@settings(slowly, max_examples=25)
 @given(data=st.data(), policy=policies, stock=stocks, language=st.sampled_from(list(YES_NO)))
 def test_every_answer_is_the_policys(
     open_shop: Callable[[Policy, list[Order]], Shop],
@@ -147,7 +147,7 @@ def test_every_answer_is_the_policys(
     assert shop.refunds() == []
 
 
-@settings(slowly, max_examples=40)
+@settings(slowly, max_examples=25)
 @given(policy=policies, order=orders(), language=st.sampled_from(list(YES_NO)))
 def test_only_what_is_due_and_small_is_paid_without_a_person(
     open_shop: Callable[[Policy, list[Order]], Shop], policy: Policy, order: Order, language: str

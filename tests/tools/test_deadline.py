@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 import contextvars
 import os
-import subprocess
 import sys
 import threading
 from typing import NoReturn
 
 import pytest
 from tests.world.gates import Gate
+from tests.world.nursery import Nursery
 
 from loopwright.tools import OutOfTime, acall_within, await_within, call_within, deadline
 
@@ -125,13 +125,6 @@ def test_threads_are_used_again() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_forked_child_starts_its_own_threads() -> None:
+def test_a_forked_child_starts_its_own_threads(nursery: Nursery) -> None:
     """Those of its parent do not exist there."""
-    code = (
-        "import os, warnings; warnings.simplefilter('ignore');"
-        "from loopwright.tools import call_within;"
-        "call_within(30, int); pid = os.fork();"
-        "call_within(10, int); pid or os._exit(0);"
-        "raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))"
-    )
-    assert 0 == subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode
+    assert 0 == nursery.start("fork_again").result()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +17,7 @@ from loopwright import Checkpoints, Runs, SyncRuns, approve, create_agent, open_
 from loopwright.errors import StorageError
 from loopwright.graphs import compile_agent
 from loopwright.testing import ScriptedModel, call
+from loopwright.tools import call_within
 
 from .letters import finish_letter, letters
 from .nursery import Channel
@@ -26,6 +28,17 @@ from .refund import TASK, THREAD, Refund, later
 def echo(channel: Channel, **options: Any) -> None:
     """Send back what was given."""
     channel.send(options)
+
+
+def fork_again(channel: Channel) -> None:
+    """Call in a thread, fork, and call in a thread of the child; sends how the child ended."""
+    call_within(30, int)
+    warnings.simplefilter("ignore", DeprecationWarning)  # Python says that a fork beside threads is risky
+    pid = os.fork()
+    if not pid:
+        call_within(10, int)
+        os._exit(0)
+    channel.send(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
 def drive(
