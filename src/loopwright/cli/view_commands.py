@@ -13,7 +13,7 @@ from .options import agent, as_json
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="How many at most.")
 @as_json
 def inbox(*, limit: int, as_json: bool) -> Exit:
-    """List what waits for a person, and how to answer; and what waits for a rate."""
+    """List what waits for a person or a rate, and how to answer."""
     from .screen import Screen
     from .showing import show_inbox
 
