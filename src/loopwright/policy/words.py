@@ -33,7 +33,7 @@ _TOKEN = re.compile(
     | (?P<day_first>\d{{1,2}}(?:st|[nr]d|th)?(?:\ of)?\ {_MONTH}(?:\ \d{{4}})?)(?!\w)
     | (?P<numeric>\d{{1,2}}(?P<between>[./])\d{{1,2}}(?P=between)\d{{4}})(?!\w)
     | (?P<time>T?\d{{1,2}}:\d{{2}}(?::\d{{2}}(?:\.\d+)?)?(?:\ ?[ap]m)?|\d{{1,2}}\ ?[ap]m)(?!\w|:)
-    | (?P<number>(?<![\w.)])-?\d+(?:[.,'’\u202f\u00a0]\d+)*|\d+(?:[.,'’\u202f\u00a0]\d+)*)(?![\w%‰]|[-/.,:@'’]\w)
+    | (?P<number>(?<![\w.)])-?\d+(?:[.,'’]\d+)*|\d+(?:[.,'’]\d+)*)(?![\w%‰]|[-/.,:@'’]\w)
     | (?P<word>\w+(?:[-./_'’@:+\#&=~%]+\w+)*[%‰]?)
     | (?P<mark>[^\s"'“”‘’`()\[\]{{}}<>,])
     """,  # noqa: RUF001 -- the marks that people type
@@ -77,8 +77,18 @@ class Token:
     end: int
 
 
+_GROUPED = re.compile(r"(?<!\d)\d{1,3}(?:[\u00a0\u202f\u2007\u2009]\d{3})+(?!\d)")
+"""A number whose thousands are set apart by a space that does not break, or a narrow one: `1 000,50` in print."""
+_NARROW = re.compile(r"[\u00a0\u202f\u2007\u2009]")
+
+
 def normal(text: str) -> str:
-    """Return the text as it is read here: in Unicode's compatibility form, where a wide digit is a digit."""
+    """Return the text as it is read here: in Unicode's compatibility form, where a wide digit is a digit.
+
+    That form knows no narrow spaces; so those within numbers become apostrophes before.
+    """
+    if not text.isascii():
+        text = _GROUPED.sub(lambda found: _NARROW.sub("'", found[0]), text)
     return unicodedata.normalize("NFKC", text)
 
 
@@ -99,7 +109,9 @@ def _tokens(text: str) -> Iterator[Token]:
 def _key(kind: str, said: str) -> Key:
     match kind:
         case "url":
-            return ("text", re.sub(r"^https?://", "", said, flags=re.IGNORECASE).rstrip("/").casefold())
+            bare = re.sub(r"^https?://", "", said, flags=re.IGNORECASE).rstrip("/").casefold()
+            # With a name before the host it would read as a mail address, and is none.
+            return ("link" if "@" in bare.partition("/")[0] else "text", bare)
         case "iban":
             return ("text", said.replace(" ", "").casefold())
         case "iso" | "month_first" | "day_first" | "numeric":
@@ -146,17 +158,26 @@ def _time_key(said: str) -> Key | None:
     return ("time", hour, minute, second) if hour <= _HOURS else None
 
 
+_APOSTROPHES = re.compile(r"-?\d{1,3}(?:['’]\d{3})+(?:[.,]\d+)?")  # noqa: RUF001 -- a mark that people type
+_BOTH_MARKS = re.compile(r"-?\d{1,3}(?:(?:,\d{2,3})*,\d{3}\.|(?:\.\d{3})+,)\d+")
+_THOUSANDS = re.compile(r"-?\d{1,3}(?:,\d{3})+")
+_DOUBTFUL = re.compile(r"-?[1-9]\d{0,2}\.\d{3}|0\d+")
+
+
 def _number_key(said: str) -> Key:
-    """Read a number; `1.234` alone could be two, and `007` is a code: they stay texts."""
-    plain = re.sub(r"['’\u202f\u00a0]", "", said)  # noqa: RUF001 -- a mark that people type
+    """Read a number; `1.234` alone could be two, `007` is a code, and `5'10` no number: they stay texts."""
+    plain = re.sub(r"['’]", "", said)  # noqa: RUF001 -- as above
+    if plain != said and not _APOSTROPHES.fullmatch(said):
+        return ("text", said.casefold())
     points, commas = plain.count("."), plain.count(",")
     if points and commas:
+        if not _BOTH_MARKS.fullmatch(plain):
+            return ("text", said.casefold())
         last = max(plain.rfind("."), plain.rfind(","))
         plain = re.sub(r"[.,]", "", plain[:last]) + "." + plain[last + 1 :]
     elif commas:
-        is_grouped = re.fullmatch(r"-?\d{1,3}(?:,\d{3})+", plain)
-        plain = plain.replace(",", "" if is_grouped else ".")
-    elif re.fullmatch(r"-?[1-9]\d{0,2}\.\d{3}|0\d+", plain) or points > 1:
+        plain = plain.replace(",", "" if _THOUSANDS.fullmatch(plain) else ".")
+    elif _DOUBTFUL.fullmatch(plain) or points > 1:
         return ("text", said)
     try:
         return _exact(Decimal(plain))
