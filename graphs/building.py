@@ -13,7 +13,16 @@ from loopwright.checkpoints import Checkpoints
 from loopwright.errors import ConfigurationError, DuplicateTool, UnknownTool
 from loopwright.models import AnswerForm, build_form, check_form, estimate_tools
 from loopwright.nodes import AgentSpec, Candidate, ContextShape, RestoreContext, open_channels
-from loopwright.policy import AnswerRules, Loops, Rule, check_compaction, check_conditions, check_loops, check_rules
+from loopwright.policy import (
+    AnswerRules,
+    Loops,
+    Parameters,
+    Rule,
+    check_compaction,
+    check_conditions,
+    check_loops,
+    check_rules,
+)
 from loopwright.state import Budget, Limits, Rate, storable
 from loopwright.tools import READ_RESULT, Caps, Contract, Tool, build_reader, contract_of
 
@@ -128,8 +137,13 @@ def _form(response_format: object, models: Sequence[Candidate]) -> AnswerForm | 
 
 def _rules(given: Sequence[object], contracts: Mapping[str, Contract]) -> tuple[Rule, ...]:
     rules = check_rules(given, contracts)
-    check_conditions(rules, {name: tuple(contract.schema.model_fields) for name, contract in contracts.items()})
+    check_conditions(rules, {name: _parameters(contract) for name, contract in contracts.items()})
     return rules
+
+
+def _parameters(contract: Contract) -> Parameters:
+    is_open = contract.schema.model_config.get("extra") == "allow"
+    return Parameters(contract.effect.value, tuple(contract.schema.model_fields), is_open)
 
 
 def _check_store(store: object) -> None:

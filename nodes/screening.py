@@ -119,6 +119,7 @@ def _proposed(call: Call, contract: Contract, state: AgentState, spec: AgentSpec
         observed=observed_in(messages),
         context=context,
         state=spec.open_channels.of(cast("Mapping[str, Any]", state)),
+        undescribed=tuple(name for name in call["args"] if name not in fields),
         turn=[earlier for earlier in state.get("turn") or () if earlier["ordinal"] < call["ordinal"]],
     )
 
@@ -221,7 +222,7 @@ def refuse_decision(
         return _refuse_words(call, str(decision.get("message") or ""))
     if kind != "edit":
         return ""
-    return _refuse_edit(screen_call(edited_call(call, decision), state, spec, context), by, spec)
+    return refuse_edit(screen_call(edited_call(call, decision), state, spec, context), by, spec)
 
 
 def _refuse_words(call: Call, text: str) -> str:
@@ -233,7 +234,7 @@ def _refuse_words(call: Call, text: str) -> str:
     return f"{excerpt(text, 100)!r} is none of the choices; answer with one of: {', '.join(choices)}"
 
 
-def _refuse_edit(edited: Call, by: Person | None, spec: AgentSpec) -> str:
+def refuse_edit(edited: Call, by: Person | None, spec: AgentSpec) -> str:
     """Say why an edit cannot be taken: the rules for what it makes of the call are not kept by who edits."""
     if (contract := spec.tools.get(edited["name"])) is not None and contract.by_person:
         return (

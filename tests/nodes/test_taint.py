@@ -11,7 +11,19 @@ from tests.world.doors import DOORS, Desk, DoorName
 from tests.world.plans import planned
 from tests.world.till import Till
 
-from loopwright import Checkpoints, allow, annotate, confirmed, create_agent, deny, from_user, reject, tool
+from loopwright import (
+    Checkpoints,
+    ProposedCall,
+    allow,
+    annotate,
+    confirmed,
+    create_agent,
+    deny,
+    from_user,
+    plain,
+    reject,
+    tool,
+)
 from loopwright.graphs.shop import Shop
 from loopwright.graphs.support import build_support_agent
 from loopwright.models.demo import DemoModel
@@ -123,17 +135,49 @@ def test_one_yes_runs_one_of_two_equal_calls(checkpoints: Checkpoints) -> None:
     assert [("A1", 40)] == till.paid
 
 
-def test_rules_see_what_a_schema_lets_in_beside_its_fields(checkpoints: Checkpoints) -> None:
-    """It reaches the tool, so a rule must be able to deny it."""
-    sent: list[Any] = []
-
+def open_mail(sent: list[Any]) -> Any:
+    """Build a tool whose schema describes `to`, and lets anything in beside it."""
     open_: Any = {"type": "object", "properties": {"to": {"type": "string"}}, "additionalProperties": True}
 
     def send(**args: Any) -> str:
         sent.append(args)
         return "sent"
 
-    mail = annotate(StructuredTool.from_function(send, name="mail", description="Send a mail.", args_schema=open_))
+    return annotate(StructuredTool.from_function(send, name="mail", description="Send a mail.", args_schema=open_))
+
+
+def anything(_call: ProposedCall) -> bool:
+    """Hold for each call."""
+    return True
+
+
+@pytest.mark.parametrize(
+    ("rules", "args", "is_asked"),
+    [
+        ([allow("mail", when=from_user("to"))], {"to": "ana"}, False),
+        ([allow("mail", when=from_user("to"))], {"to": "ana", "bcc": "eve"}, True),
+        ([allow("mail", when=from_user("to", "bcc"))], {"to": "ana", "bcc": "eve"}, True),
+        ([allow("mail", when=from_user("to", "bcc"))], {"to": "ana", "bcc": "ben"}, False),
+        ([allow("mail", when=from_user("to") & plain("note"))], {"to": "ana", "note": "Hello."}, False),
+        ([allow("mail", when=from_user("to") & anything)], {"to": "ana", "note": "Hello."}, True),
+        ([allow("mail", clears_taint=True)], {"to": "ana", "bcc": "eve"}, False),
+    ],
+)
+def test_what_no_schema_describes_must_be_named(
+    checkpoints: Checkpoints, rules: Any, args: dict[str, str], *, is_asked: bool
+) -> None:
+    """A rule that names other arguments does not clear what the model puts beside them."""
+    sent: list[Any] = []
+    plan = [call("note", code="A1"), call("mail", **args), "Done."]
+    agent = create_agent(planned(plan), [note, open_mail(sent)], permissions=[allow("mail"), *rules])
+    result = Desk(agent, checkpoints).run("Read A1, then write to ana, and let ben know.")
+    assert ([] if is_asked else [args], is_asked) == (sent, bool(result.approvals))
+
+
+def test_rules_see_what_a_schema_lets_in_beside_its_fields(checkpoints: Checkpoints) -> None:
+    """It reaches the tool, so a rule must be able to deny it."""
+    sent: list[Any] = []
+    mail = open_mail(sent)
     rules = [allow("mail"), deny("mail", when=lambda proposed: "bcc" in proposed.args)]
     model = ScriptedModel([[call("mail", to="ana", bcc="eve"), call("mail", to="ana")], "Done."])
     Desk(create_agent(model, [mail], permissions=rules), checkpoints).run("Write to ana.")

@@ -176,6 +176,26 @@ def test_a_misspelt_argument_opens_nothing() -> None:
         create_agent(ScriptedModel([]), [pay], permissions=[allow("pay", when=known("to", "contact.mail"))])
 
 
+@tool(effect="write")
+def ship(to: str, weight: int) -> str:
+    """Ship a parcel to somebody. Use it only when the user asks for it."""
+    return f"{to} {weight}"
+
+
+@pytest.mark.parametrize("condition", [from_user("too"), known("ammount", "pay.to"), from_user("amount", "weight")])
+def test_an_argument_that_no_tool_of_an_effect_has(condition: Any) -> None:
+    """A rule for an effect could hold for none of its calls: it is refused, too."""
+    for rule in (allow("effect:write", when=condition), deny("effect:write", when=condition)):
+        with pytest.raises(ConfigurationError, match=r"no tool of this effect has all of .*pay\(to, amount\); ship\("):
+            create_agent(ScriptedModel([]), [pay, ship], permissions=[rule])
+
+
+def test_an_argument_that_some_tool_of_an_effect_has() -> None:
+    """There the rule can hold; and a rule for an effect that no tool has counts for nothing."""
+    rules = [allow("effect:write", when=from_user("amount")), allow("effect:idempotent", when=from_user("x"))]
+    create_agent(ScriptedModel([]), [pay, ship], permissions=rules)
+
+
 @pytest.mark.parametrize("wrong", [(), ("",), (1,)])
 def test_conditions_take_names(wrong: tuple[Any, ...]) -> None:
     """An empty list of arguments would hold for every call."""

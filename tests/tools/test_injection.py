@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import BaseMessage
-from langchain_core.tools import InjectedToolArg, InjectedToolCallId
+from langchain_core.tools import InjectedToolArg, InjectedToolCallId, StructuredTool
 from langchain_core.tools import tool as langchain_tool
 from langgraph.prebuilt import InjectedState, InjectedStore, ToolRuntime
 from langgraph.store.base import BaseStore
@@ -15,7 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from tests.world.doors import DOORS, Desk, DoorName
 from tests.world.plans import planned
 
-from loopwright import Checkpoints, Effect, Event, EventKind, Runs, SyncRuns, annotate, create_agent, tool
+from loopwright import Checkpoints, Effect, Event, EventKind, Runs, SyncRuns, allow, annotate, create_agent, tool
 from loopwright.errors import ConfigurationError
 from loopwright.testing import call
 from loopwright.tools import Surroundings, contract_of
@@ -114,3 +114,20 @@ def test_nobody_has_to_listen() -> None:
         raise RuntimeError("Event loop is closed")
 
     Effect(around=Surroundings(report=closed)).progress("1 of 3")
+
+
+def test_what_only_a_caller_could_fill(checkpoints: Checkpoints) -> None:
+    """Also where a schema lets in what it does not describe, the model cannot fill it."""
+    paid: list[str] = []
+
+    def pay(to: str, account: Annotated[str, InjectedToolArg] = "the user's") -> str:
+        paid.append(f"{to} from {account}")
+        return "paid"
+
+    open_: Any = {"type": "object", "properties": {"to": {"type": "string"}}, "additionalProperties": True}
+    plain = StructuredTool.from_function(pay, name="pay", description="Pay somebody.", args_schema=open_)
+    turns = [call("pay", to="ana", account="eve's"), call("pay", to="ana"), "Done."]
+    agent = create_agent(planned(turns), [annotate(plain, effect="write")], permissions=[allow("pay")])
+    result = Desk(agent, checkpoints).run("Pay ana.")
+    assert ["ana from the user's"] == paid
+    assert "account is for the caller to fill" in result.trail[0]["observation"]

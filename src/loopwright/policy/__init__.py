@@ -29,7 +29,7 @@ from .compaction import (
     plan_layout,
     size_of_layout,
 )
-from .conditions import Condition, check_conditions, confirmed, from_user, known, plain
+from .conditions import Condition, Parameters, check_conditions, confirmed, from_user, known, plain
 from .limits import calls_are_used_up, limit_met, over_limit, refuse_call, refuse_price, seconds_left
 from .loops import Loops, check_loops
 from .people import describe_requirement, refuse_person
@@ -69,6 +69,7 @@ __all__ = [
     "Left",
     "Loops",
     "Observed",
+    "Parameters",
     "Piece",
     "Predicate",
     "ProposedAnswer",

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import cast
+from typing import NamedTuple, cast
 
 from loopwright.errors import ConfigurationError, UnknownTool
 from loopwright.state import canonical
 
-from .rules import Predicate, ProposedCall, Rule
+from .rules import Predicate, ProposedCall, Rule, rules_for
 from .words import Key, is_plain, is_yes, keys_of, scalars, stands_in
 
 
@@ -214,12 +214,25 @@ def _named(where: str, names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def check_conditions(rules: Iterable[Rule], parameters: Mapping[str, Collection[str]]) -> None:
+class Parameters(NamedTuple):
+    """What a condition can look at in the calls of one tool."""
+
+    effect: str
+    names: Collection[str]
+    is_open: bool = False
+    """Whether its schema lets other arguments in, which it does not describe."""
+
+    def lack(self, arguments: Iterable[str]) -> list[str]:
+        """Return those of some arguments that no call of the tool can have."""
+        return [] if self.is_open else sorted(set(arguments) - set(self.names))
+
+
+def check_conditions(rules: Iterable[Rule], tools: Mapping[str, Parameters]) -> None:
     """Refuse conditions over arguments and tools that are not there: they would fail at each call.
 
     Args:
         rules: The rules, checked already.
-        parameters: The parameters of each tool, by its name.
+        tools: What each tool takes, by its name.
 
     Raises:
         ConfigurationError: Naming the rule and what it misses.
@@ -228,16 +241,28 @@ def check_conditions(rules: Iterable[Rule], parameters: Mapping[str, Collection[
     for rule in rules:
         if not isinstance(rule.when, Condition):
             continue
-        unknown = sorted(set(rule.when.sources) - set(parameters))
+        unknown = sorted(set(rule.when.sources) - set(tools))
         if unknown:
             text = f"{rule.label}: known(…) names {', '.join(unknown)}, which is no tool of this agent"
             raise UnknownTool(text, target=unknown[0])
-        names = parameters.get(rule.target)
-        missing = sorted(set(rule.when.arguments) - set(names)) if names is not None else []
-        if missing:
-            has = ", ".join(names or ()) or "none"
-            text = f"{rule.label}: {rule.target} has no argument {', '.join(missing)}; its arguments are: {has}"
-            raise ConfigurationError(text, target=rule.target, option="when")
+        _check_arguments(rule, rule.when.arguments, tools)
+
+
+def _check_arguments(rule: Rule, arguments: Collection[str], tools: Mapping[str, Parameters]) -> None:
+    """Refuse arguments that no tool has which the rule is about; a rule without such a tool counts for nothing."""
+    about = {name: tool for name, tool in tools.items() if rules_for([rule], name, tool.effect)}
+    lacking = [tool.lack(arguments) for tool in about.values()]
+    if not lacking or not all(lacking):
+        return
+    _, fewest = min((len(names), names) for names in lacking)
+    missing = ", ".join(fewest)
+    if rule.target in about:
+        has = ", ".join(about[rule.target].names) or "none"
+        text = f"{rule.label}: {rule.target} has no argument {missing}; its arguments are: {has}"
+    else:
+        has = "; ".join(f"{name}({', '.join(tool.names)})" for name, tool in about.items())
+        text = f"{rule.label}: no tool of this effect has all of {', '.join(arguments)}; they are: {has}"
+    raise ConfigurationError(text, target=rule.target, option="when")
 
 
 def from_user(*arguments: str) -> Condition:

@@ -63,6 +63,8 @@ class ProposedCall:
     """What tools returned on this thread, oldest first."""
     turn: Sequence[Call] = ()
     """The calls of the same turn that were judged before it."""
+    undescribed: Sequence[str] = ()
+    """The arguments that the tool's schema does not describe, and lets in all the same."""
     context: Any = None
     """What the caller gave the run as `context=`, secrets as the type has them; None for nothing.
 
@@ -140,6 +142,14 @@ class Rule:
     def clears(self) -> bool:
         """Whether it clears a call of taint: it says so, or its predicate does."""
         return self.verdict == "allow" and (self.clears_taint or getattr(self.when, "clears_taint", False) is True)
+
+    def clears_all(self, undescribed: Collection[str]) -> bool:
+        """Tell whether it may clear a call with such arguments: nobody but the model says what they do.
+
+        A condition must name them; a rule that clears outright means the call whatever it holds.
+        """
+        named: Collection[str] = getattr(self.when, "arguments", ())
+        return self.clears and (self.clears_taint or set(undescribed) <= set(named))
 
     @property
     def label(self) -> str:

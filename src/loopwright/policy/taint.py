@@ -32,7 +32,7 @@ def tighten(seen: Screening, rules: Iterable[Rule], call: ProposedCall) -> Scree
     if seen.verdict is not Verdict.ALLOW or call.effect == "read" or not call.taint:
         return seen
     for rule in rules:
-        if rule.clears and match_rule(rule, call) is not None:
+        if rule.clears_all(call.undescribed) and match_rule(rule, call) is not None:
             return Screening(Verdict.ALLOW, f"cleared by the rule {rule.label}", rule.label)
     why = f"text by strangers is in the context ({_named(call.taint)}), and {_unclear(call)}"
     return Screening(Verdict.ASK, why, BY_TAINT, needs=require_nothing())

@@ -13,7 +13,7 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langchain_core.tools.base import ArgsSchema, get_all_basemodel_annotations
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from loopwright.errors import ConfigurationError, ToolError
+from loopwright.errors import ConfigurationError, NotDone, ToolError
 
 from .contract import Contract, Effect, check_contract
 from .deadline import call_aside
@@ -122,9 +122,13 @@ def contract_of(existing: BaseTool) -> Contract:
         return existing.contract
     given = existing.tool_call_schema
     schema = given if isinstance(given, type) and issubclass(given, BaseModel) else described(existing.name, given)
-    fills = _injected(existing)
+    hiding = _injected(existing)
+    kept = hiding.keys() - schema.model_fields.keys()
+    fills = {name: fill for name, fill in hiding.items() if fill.kind not in ("call_id", "default")}
 
     def arguments(args: Mapping[str, Any], effect: Effect) -> dict[str, Any]:
+        if taken := sorted(kept & args.keys()):  # a schema that is open lets it through
+            raise NotDone(f"{', '.join(taken)} is for the caller to fill, and not for the model; nothing was done")
         whole = {**args, **{name: fill.value(effect) for name, fill in fills.items()}}
         return {"type": "tool_call", "id": effect.around.call_id or effect.key, "name": existing.name, "args": whole}
 
@@ -180,7 +184,7 @@ def _as_told_by_a_server() -> Generator[None]:
 
 
 def _injected(existing: BaseTool) -> dict[str, Hidden]:
-    """Find what LangChain's ToolNode would inject; the call's id is injected by the tool itself."""
+    """Find what the model does not fill: what LangChain's ToolNode would inject, and what only a caller could."""
     hints: dict[str, Any] = {}
     function = getattr(existing, "func", None) or getattr(existing, "coroutine", None)
     if function is not None:
@@ -188,7 +192,7 @@ def _injected(existing: BaseTool) -> dict[str, Hidden]:
     if not isinstance(existing.args_schema, dict):
         hints |= get_all_basemodel_annotations(existing.get_input_schema())
     found = {name: hidden(hint) for name, hint in hints.items()}
-    return {name: fill for name, fill in found.items() if fill is not None and fill.kind not in ("call_id", "default")}
+    return {name: fill for name, fill in found.items() if fill is not None}
 
 
 def _tool(contract: Contract, response_format: ResponseFormat = "content") -> Tool:
