@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from loopwright.nodes import AgentSpec
 from loopwright.policy import Loops
-from loopwright.state import Budget, Rate
+from loopwright.state import Budget, Limits, Rate
 
 from .agent import Agent
 from .linting import Finding, lint
@@ -54,8 +54,35 @@ def _steps(spec: AgentSpec) -> str:
     limits = spec.limits
     steps = "any number of steps" if limits.max_steps is None else f"{limits.max_steps} steps"
     calls = "any number of tool calls" if limits.max_tool_calls is None else f"{limits.max_tool_calls} tool calls"
+    each = "".join(f", {told}" for told in _of_tools(limits))
     seconds = "" if limits.max_seconds is None else f", {limits.max_seconds:g} active seconds"
-    return f"{steps}, {calls}{seconds}; {_loops(spec.loops)}.{_rates(spec)}"
+    return f"{steps}, {calls}{each}{seconds}; {_loops(spec.loops)}.{_thread(limits.thread)}{_rates(spec)}"
+
+
+def _of_tools(limits: Limits) -> list[str]:
+    """Say how often single tools may be called."""
+    numbers = limits.max_calls_per_tool
+    if numbers is None:
+        return []
+    if isinstance(numbers, int):
+        return [f"{numbers} of one tool"]
+    return [f"{number} of {tool}" for tool, number in numbers.items()]
+
+
+def _thread(limits: Limits | None) -> str:
+    """Say what all runs of a thread may do together."""
+    if limits is None:
+        return ""
+    written = limits.written()
+    figures = [
+        (written.max_steps, "{:,} steps"),
+        (written.max_tool_calls, "{:,} tool calls"),
+        (written.max_tokens, "{:,} tokens"),
+        (written.max_cost, "${:f}"),
+        (written.max_seconds, "{:g} active seconds"),
+    ]
+    told = [how.format(figure) for figure, how in figures if figure is not None]
+    return f" All runs of a thread together: {', '.join([*told, *_of_tools(written)])}."
 
 
 def _rates(spec: AgentSpec) -> str:

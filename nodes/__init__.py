@@ -7,7 +7,7 @@ from .attempts import FAILED_ATTEMPT, MODEL_TEXT, told_next
 from .branches import reopen
 from .channels import OpenChannels, open_channels
 from .contexts import ContextShape, RestoreContext
-from .extending import extension_message
+from .extending import budget_met, extension_message
 from .guard import Moment, guard, moment_of
 from .ledgers import Ledgers
 from .node import PLACES_KEY, Node, run_through
@@ -42,6 +42,7 @@ __all__ = [
     "OpenChannels",
     "RestoreContext",
     "act",
+    "budget_met",
     "extension_message",
     "guard",
     "moment_of",

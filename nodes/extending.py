@@ -7,19 +7,24 @@ from typing import Any, cast
 
 from langchain_core.messages import HumanMessage
 
-from loopwright.checkpoints import extensions_of
+from loopwright.checkpoints import Drawn, extensions_of
 from loopwright.state import (
     NUDGE,
     Added,
     AgentState,
     RunRecord,
     RunStatus,
+    Share,
+    StopReason,
     add_seconds,
     current_run,
     remove_run,
 )
 
+from .compaction import context_of
 from .port import Port
+from .reservation import left_of_share, plan_attempt
+from .spec import AgentSpec
 
 _OF_ITS_ENDING = ("over_limit", "limit", "purpose", "stop", "cancelled_by", "malformed", "output", "parked")
 """What a run's record says of how it ended; the rest, such as its requester, holds as long as the run does."""
@@ -58,10 +63,37 @@ async def extensions_to_take(state: AgentState, port: Port) -> Sequence[Mapping[
 
 def go_on(extensions: Sequence[Mapping[str, Any]], state: AgentState, port: Port) -> dict[str, Any]:
     """Open the run again: its counters go on, and count no longer among its thread's earlier runs."""
-    kept = {name: value for name, value in state["run"].items() if name not in _OF_ITS_ENDING}
-    on = {"status": RunStatus.RUNNING, "reason": "", "answer": "", "error": ""}
-    more = {"added": sum_of(extensions), "extensions": len(extensions)}
-    run = cast("RunRecord", {**kept, **on, **more})
-    usage = state["usage"]
+    run, usage = _reopened(state["run"], extensions), state["usage"]
     thread = remove_run(state["thread"], usage)
     return {"run": run, "thread": thread, "usage": add_seconds(usage, port.elapsed()), "decision": None, "turn": []}
+
+
+def _reopened(run: RunRecord, extensions: Sequence[Mapping[str, Any]]) -> RunRecord:
+    kept = {name: value for name, value in run.items() if name not in _OF_ITS_ENDING}
+    on = {"status": RunStatus.RUNNING, "reason": "", "answer": "", "error": ""}
+    more = {"added": sum_of(extensions), "extensions": len(extensions)}
+    return cast("RunRecord", {**kept, **on, **more})
+
+
+def budget_met(
+    state: AgentState,
+    spec: AgentSpec,
+    extensions: Sequence[Mapping[str, Any]],
+    shares: Sequence[Share],
+    drawn: Sequence[Drawn],
+) -> str:
+    """Return which budget would stop a run at once that goes on with these extensions; empty for none.
+
+    Args:
+        state: Of the run that has ended.
+        spec: The agent's.
+        extensions: All that was added to the run, with what is to be added.
+        shares: The budgets that it draws on now.
+        drawn: What is drawn of each.
+    """
+    thread = remove_run(state["thread"], state["usage"])
+    again: AgentState = {**state, "run": _reopened(state["run"], extensions), "thread": thread}
+    lefts = [left_of_share(share, used) for share, used in zip(shares, drawn, strict=True)]
+    plan = plan_attempt(again, context_of(again, spec).messages, spec, shares, lefts)
+    is_met = isinstance(plan.room, StopReason) and any(plan.limit.startswith(f"{share}:") for share in shares)
+    return plan.limit if is_met else ""

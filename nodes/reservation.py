@@ -46,10 +46,11 @@ def shares_of(run: RunRecord, port: Port) -> list[Share]:
 async def drawn_of(shares: Sequence[Share], port: Port, ledger: Ledger) -> list[Left]:
     """Return what is left of budgets; costs nothing without any."""
     drawn = await port.ask(ledger, ledger.budgets.drawn, shares) if shares else []
-    return [_left(share, used) for share, used in zip(shares, drawn, strict=True)]
+    return [left_of_share(share, used) for share, used in zip(shares, drawn, strict=True)]
 
 
-def _left(share: Share, used: Drawn) -> Left:
+def left_of_share(share: Share, used: Drawn) -> Left:
+    """Return what is left of a budget."""
     return Left(
         None if share.max_tokens is None else max(0, share.max_tokens - used.tokens),
         None if share.max_cost_nano is None else max(0, share.max_cost_nano - used.cost_nano),

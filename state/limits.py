@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from loopwright.errors import InvalidLimits
 
+from .budgets import is_amount
 from .usage import NANO
 
 
@@ -47,7 +48,7 @@ class Limits:
     """Input and output tokens of all model calls together; estimated where the provider reports none. The worst case
     of a call is reserved before it is made."""
     max_cost: Decimal | None = None
-    """US dollars for model calls, reserved likewise. Needs a model with a known price."""
+    """US dollars for model calls, reserved likewise; a `Decimal`, as all money. Needs a model with a known price."""
     max_seconds: float | None = _DefaultSeconds(600.0)
     """Active seconds: the nodes' own time. Waiting for a person costs nothing; parallel calls count once."""
     max_parallel: int = _DefaultCount(8)
@@ -110,7 +111,7 @@ def _check_thread(thread: object) -> None:
         raise InvalidLimits(text, limit="thread")
 
 
-_COUNTED = ("max_steps", "max_tool_calls", "max_calls_per_tool")
+_COUNTED = ("max_steps", "max_tool_calls", "max_calls_per_tool", "max_tokens")
 
 
 def _is_whole(bound: object) -> bool:
@@ -122,6 +123,9 @@ def _check(name: str, bound: Any) -> None:
     for value in values:
         if value is None:
             continue
+        if name == "max_cost" and not is_amount(value):
+            text = f"max_cost is {value!r}; give a Decimal from 0 on, in US dollars, such as Decimal('0.05'), or None"
+            raise InvalidLimits(text, limit=name)
         numeric = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
         if not numeric or not math.isfinite(value) or value < 0:
             raise InvalidLimits(f"{name} is {value!r}; give a number from 0 on, or None", limit=name)

@@ -35,6 +35,19 @@ def test_a_sound_agent_has_no_findings() -> None:
     assert "at most $0.05" in text
 
 
+def test_limits_of_tools_and_threads_are_told() -> None:
+    """What is written for a thread; not the defaults, which bound none."""
+    whole = Limits(max_calls_per_tool=3, thread=Limits(max_steps=1_200, max_cost=Decimal(5), max_seconds=90))
+    price = Price(Decimal(1), Decimal(1))
+    told = str(check(create_agent(ScriptedModel([]), [good], limits=whole, price=price)))
+    assert "50 tool calls, 3 of one tool, 600 active seconds" in told
+    assert "All runs of a thread together: 1,200 steps, $5, 90 active seconds." in told
+    named = Limits(max_calls_per_tool={"good": 2}, thread=Limits(max_calls_per_tool={"good": 9}))
+    told = str(check(create_agent(ScriptedModel([]), [good], limits=named)))
+    assert "50 tool calls, 2 of good, 600 active seconds" in told
+    assert "All runs of a thread together: 9 of good." in told
+
+
 def test_what_could_be_better() -> None:
     """An undeclared effect, a thin description, a parameter without a word, and a crash that nobody could resolve."""
     report = check(create_agent(ScriptedModel([]), [bad]))

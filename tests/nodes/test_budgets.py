@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from tests.world.doors import DOORS, Desk, DoorName
 
 from loopwright import Agent, Budget, Checkpoints, Price, Runs, StopReason, SyncRuns, create_agent, deny
-from loopwright.errors import ConfigurationError
+from loopwright.errors import ConfigurationError, RunError
 from loopwright.state import checked_labels
 from loopwright.testing import ManualClock, ScriptedModel, call
 
@@ -53,6 +53,23 @@ def test_what_was_not_used_is_given_back(checkpoints: Checkpoints) -> None:
     share = budget.share({}, checkpoints.ledger.clock())
     (drawn,) = checkpoints.ledger.budgets.drawn([share])
     assert (1000, 1_000_000) == (drawn.tokens, drawn.cost_nano)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_more_for_the_run_is_no_more_for_the_budget(
+    checkpoints: Checkpoints, clock: ManualClock, door: DoorName
+) -> None:
+    """It is refused with the budget's name, rather than stopping at once again; tomorrow the run can go on."""
+    agent = build([reply()] * 3, Budget(name="b", by="tenant", max_tokens=1050, per="day"))
+    desk = Desk(agent, checkpoints, door)
+    stopped = [desk.run(thread_id=number, labels={"tenant": "a"}) for number in range(2)][-1]
+    with pytest.raises(
+        RunError, match=r"budget 'b' \(a, 2027-01-15\): max_tokens of 1,050 is used up, and more for a run"
+    ):
+        desk.extend(stopped.run_id, tokens=5_000)
+    clock.advance(DAY)
+    assert desk.extend(stopped.run_id, tokens=5_000).accepted
+    assert StopReason.ANSWERED == desk.wait(stopped.run_id).stop_reason
 
 
 def test_of_several_the_tightest_counts(checkpoints: Checkpoints) -> None:

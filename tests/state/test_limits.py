@@ -39,6 +39,13 @@ def test_so_are_the_bounds_of_single_tools(bound: Any) -> None:
         Limits(max_calls_per_tool=bound)
 
 
+@pytest.mark.parametrize(("name", "bound"), [("max_cost", 0.05), ("max_cost", 1), ("max_tokens", 1000.5)])
+def test_money_is_a_decimal_and_tokens_are_whole(name: str, bound: Any) -> None:
+    """As with prices and budgets: a float is another amount than the one that was written."""
+    with pytest.raises(InvalidLimits, match=name):
+        Limits(**{name: bound})
+
+
 def test_no_bound_at_all_is_refused() -> None:
     """Calls per tool alone do not end a loop: there can be any number of tools, or of replies without calls."""
     nothing: dict[str, Any] = dict.fromkeys(["max_steps", "max_tool_calls", "max_tokens", "max_seconds"])

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from loopwright.checkpoints import RunRow, extensions_of
+from loopwright.checkpoints import RunRow, extensions_of, labels_of
 from loopwright.errors import ConfigurationError, RunError
+from loopwright.nodes import budget_met
 from loopwright.state import (
     NANO,
+    AgentState,
     RunStatus,
     StopReason,
     current_run,
@@ -104,13 +106,30 @@ async def _check(driver: Driver, row: RunRow, plain: Mapping[str, Any]) -> None:
     if row.is_plain:
         text = f"run {row.id} was driven by whoever called the agent itself; send a new message on its thread"
         raise RunError(text, run_id=row.id)
-    if ("cost_nano" if needed == "cost" else needed) not in plain:
-        text = f"run {row.id} stopped at {row.reason}, and would at once again; add {needed}=…"
-        raise RunError(text, run_id=row.id, reason=row.reason)
-    newest = current_run(await driver.state(row))
+    state = await driver.state(row)
+    newest = current_run(state)
     if newest is None or newest["id"] != row.id:
         text = f"thread {row.thread_id!r} has gone on since run {row.id}; send a new message on it"
         raise RunError(text, run_id=row.id, thread_id=row.thread_id)
+    if met := await _budget_met(driver, row, state, plain):
+        text = f"run {row.id} would stop at once again: {met} is used up, and more for a run is no more for a budget; "
+        raise RunError(text + "give the budget more, or wait until it starts anew", run_id=row.id, reason=row.reason)
+    if ("cost_nano" if needed == "cost" else needed) not in plain:
+        text = f"run {row.id} stopped at {row.reason}, and would at once again; add {needed}=…"
+        raise RunError(text, run_id=row.id, reason=row.reason)
+
+
+async def _budget_met(driver: Driver, row: RunRow, state: AgentState, plain: Mapping[str, Any]) -> str:
+    """Return which budget of the run has no room for its next call, however much is added to the run; empty for none.
+
+    It may have by now, where it has started anew, or others have given back what they had reserved.
+    """
+    spec, ledger = driver.agent.spec, driver.ledger
+    if not spec.budgets:
+        return ""
+    shares = [budget.share(labels_of(row), ledger.clock()) for budget in spec.budgets]
+    drawn = await driver.door.blocking(ledger.budgets.drawn, shares)
+    return budget_met(state, spec, [*extensions_of(row), plain], shares, drawn)
 
 
 def _receipt(run_id: str, extension: Mapping[str, Any], *, accepted: bool) -> Receipt:
