@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .approvals import ALL, Answered, Approval, Approvals, Decided, NewApproval
+from .approvals import ALL, ROLES, Answered, Approval, Approvals, Decided, NewApproval
 from .budgets import Budgets, Drawn
 from .effects import Brought, Claim, ClaimRequest, ClaimStatus, EffectRow, Effects, EffectStatus
 from .ledger import LEASE_SECONDS, NEWER, Clock, Ledger
@@ -23,6 +23,7 @@ __all__ = [
     "NEWER",
     "PLAIN_INVOKE",
     "RING_KEY",
+    "ROLES",
     "Answered",
     "Approval",
     "Approvals",

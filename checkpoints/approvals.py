@@ -13,6 +13,9 @@ from loopwright.state import CANCEL, EXPIRE, Question, Requirement, RunStatus, c
 from .database import Database, Row
 from .log import Log
 
+ROLES = "roles"
+"""In the decision of who edits: what they may do. The rules for what they made of the call are asked when it is judged.
+"""
 ALL = 1_000_000_000
 """More rows than there can be."""
 
@@ -282,7 +285,8 @@ class Approvals:
             self._decide(approval_id, {"type": EXPIRE}, "expiry")
 
     def _decide(self, approval_id: str, decision: dict[str, Any], by: str, roles: Collection[str] = ()) -> bool:
-        values = {"id": approval_id, "decision": json.dumps(decision), "by": by, "now": self._clock()}
+        kept = {**decision, ROLES: sorted(roles)} if decision["type"] == "edit" and roles else decision
+        values = {"id": approval_id, "decision": json.dumps(kept), "by": by, "now": self._clock()}
         if not self._database.write("decide_approval", **values):
             return False
         row = self._database.query("find_approval", id=approval_id)[0]

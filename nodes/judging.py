@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from loopwright.checkpoints import Answered, Approval, Decided, Ledger
-from loopwright.policy import Bounds
+from loopwright.checkpoints import ROLES, Answered, Approval, Decided, Ledger
+from loopwright.policy import Bounds, refuse_price
 from loopwright.state import (
     CANCEL,
     EXPIRE,
@@ -31,7 +31,7 @@ from .bringing import with_brought
 from .claims import place_of_call
 from .port import Port
 from .questions import LEFT_UNKNOWN, WAKE, approval_id, failed, needs_of, question_of, read_answer
-from .screening import admit, call_digest, edited_call, price_of, refuse_decision, screen_call
+from .screening import admit, call_digest, edited_call, price_of, refuse_decision, refuse_edit, screen_call
 from .spec import AgentSpec
 
 
@@ -63,6 +63,8 @@ async def judge(state: AgentState, port: Port) -> dict[str, Any]:
         run = {**run, "stop": StopReason.CANCELLED, "cancelled_by": by}
         turn = [_cancelled(call, by) if _is_to_go_on(call) else call for call in turn]
     bounds = port.spec.bounds(run, state["thread"])
+    pairs = zip(state["turn"], turn, strict=True)
+    turn = [_if_affordable(old, new, turn, state["usage"], bounds, port.spec) for old, new in pairs]
     turn, usage = _recount(state["turn"], turn, state["usage"], bounds, port.spec)
     fresh = [call for call in turn if call["verdict"] == Verdict.ASK and call["approval"] not in standing]
     if fresh:
@@ -130,6 +132,8 @@ def _branched(call: Call, pause: str, state: AgentState, port: Port) -> Call:
     return _with_approval(branched, state, port)
 
 
+NOBODY = "anonymous"
+"""Who answers without a name."""
 _BEFORE = ("", Question.APPROVAL, Question.PARKED)
 """A call that is asked about so has not run; any other was begun, or is itself what it takes of a person's time."""
 
@@ -152,6 +156,22 @@ def _recount(
             call, usage = admit(new, before_it, limits, cost_nano=price_of(turn, spec))
         counted.append(call)
     return counted, usage
+
+
+def _if_affordable(  # noqa: PLR0917 -- what it was and is, among which others, and what bounds it
+    old: Call, new: Call, turn: list[Call], usage: UsageRecord, limits: Bounds, spec: AgentSpec
+) -> Call:
+    """Return a call that is to run once more, or only now, as not run where its price does not fit any more.
+
+    It was admitted with its turn; since then an earlier try of it may have cost something, or a call beside it.
+    """
+    is_later = old["verdict"] == Verdict.ASK and old["question"] != Question.APPROVAL and not new.get("result")
+    if not is_later or new["verdict"] not in (Verdict.ALLOW, Verdict.ASK) or new["name"] not in spec.tools:
+        return new
+    before = [call for call in turn if call["ordinal"] <= new["ordinal"]]
+    priced = spec.tools[new["name"]].price_nano
+    why = refuse_price(limits, usage, price_of(before, spec)) if priced else ""
+    return {**new, "verdict": Verdict.NOT_RUN, "why": why, "by": "the limits"} if why else new
 
 
 def _without_rejected_twins(turn: list[Call]) -> list[Call]:
@@ -205,7 +225,7 @@ def _read(call: Call, answer: Answer, state: AgentState, port: Port) -> Answered
     person = _person(answer)
     if wrong := refuse_decision(call, decision, person, state, port.spec, context=port.context):
         return wrong
-    by, roles = (person.name, person.roles) if person else ("anonymous", ())
+    by, roles = (person.name, person.roles) if person else (NOBODY, ())
     return Answered(decision, by, roles)
 
 
@@ -271,7 +291,7 @@ def _approved(call: Call, by: str, state: AgentState, port: Port) -> Call:
     if not _is_same(call, state, port):
         return _changed(call)
     allowed: Call = {**call, "verdict": Verdict.ALLOW, "why": f"approved by {by}"}
-    return _once_more(allowed, by) if call["question"] == Question.FAILURE else allowed
+    return _once_more(allowed, by, state, port) if call["question"] == Question.FAILURE else allowed
 
 
 def _is_same(call: Call, state: AgentState, port: Port) -> bool:
@@ -292,9 +312,16 @@ def _unparked(call: Call, state: AgentState, port: Port) -> Call:
     return going
 
 
-def _once_more(call: Call, by: str) -> Call:
-    """Let a call run again that has failed, under a new claim."""
-    fresh: Call = {**call, "attempt": call["attempt"] + 1, "question": "", "why": f"tried once more, says {by}"}
+def _once_more(call: Call, by: str, state: AgentState, port: Port) -> Call:
+    """Let a call run again that has failed, under a new claim; not where the rules deny it by now."""
+    fresh: Call = {**_begun_anew(call), "question": "", "why": f"tried once more, says {by}"}
+    screened = screen_call(fresh, state, port.spec, port.context)
+    return screened if screened["verdict"] == Verdict.DENY else fresh
+
+
+def _begun_anew(call: Call) -> Call:
+    """Return a call that was begun, to be begun again: what its tool was answered the first time counts no more."""
+    fresh: Call = {**call, "attempt": call["attempt"] + 1, "approval": ""}
     fresh.pop("held", None)
     fresh.pop("resumes", None)
     return fresh
@@ -304,15 +331,30 @@ def _edited(call: Call, decision: Mapping[str, Any], by: str, state: AgentState,
     """Judge edited arguments anew.
 
     Whoever edited has decided about what a rule would only ask one person. Where it takes several, what they see must
-    be what runs: the edited call is a question of its own, with whoever edited as the first who approves it.
+    be what runs: the edited call is a question of its own, with whoever edited as the first who approves it. It is one,
+    too, where the rules want somebody else for it by now than whoever edited.
     """
     edited = screen_call(edited_call(call, decision), state, port.spec, port.context)
-    if edited["verdict"] == Verdict.ASK and needs_of(edited)["number"] > 1:
-        asked: Call = {**edited, "revision": call.get("revision", 0) + 1, "edited_by": by, "votes": [by], "error": ""}
-        return _with_approval(asked, state, port)
+    if edited["verdict"] == Verdict.ASK:
+        refused = refuse_edit(edited, _editor(decision, by), port.spec)
+        if refused or needs_of(edited)["number"] > 1:
+            return _asked_about_edit(edited, by, refused, state, port)
     if edited["verdict"] in (Verdict.ALLOW, Verdict.ASK):
         return {**edited, "verdict": Verdict.ALLOW, "why": f"edited by {by}", "by": by}
     return edited
+
+
+def _editor(decision: Mapping[str, Any], by: str) -> Person | None:
+    return None if by == NOBODY else Person(by, decision.get(ROLES, ()))
+
+
+def _asked_about_edit(edited: Call, by: str, refused: str, state: AgentState, port: Port) -> Call:
+    if port.spec.tools[edited["name"]].by_person:
+        return {**edited, "verdict": Verdict.NOT_RUN, "why": f"not run: {refused}"}
+    asked: Call = {**edited, "revision": edited.get("revision", 0) + 1, "error": refused}
+    if not refused:
+        asked["edited_by"], asked["votes"] = by, [by]
+    return _with_approval(asked, state, port)
 
 
 def _answered(call: Call, decision: Mapping[str, Any], by: str) -> Call:
@@ -349,7 +391,7 @@ def _rejected(call: Call, reason: str, by: str) -> Call:
 
 def _anew(call: Call, state: AgentState, port: Port) -> Call:
     """Put a call on the table again whose effect did not happen: screened and asked anew, under a new claim."""
-    fresh: Call = {**call, "attempt": call["attempt"] + 1, "question": Question.APPROVAL, "effect": ""}
+    fresh: Call = {**_begun_anew(call), "question": Question.APPROVAL, "effect": ""}
     screened = screen_call(fresh, state, port.spec, port.context)
     if screened["verdict"] != Verdict.ASK:
         return screened

@@ -282,3 +282,19 @@ def test_votes_of_another_branch_do_not_count(checkpoints: Checkpoints) -> None:
     resumed = agent.invoke(Command(resume={"type": "approve"}), {"configurable": {**THREAD["configurable"]}})
     assert [("A1", 5)] == till.paid
     assert "without a name" in resumed["__interrupt__"][0].value["error"]
+
+
+def test_an_editor_is_asked_for_their_role_when_it_counts(checkpoints: Checkpoints) -> None:
+    """Between the click and the run the rules can have become stricter: then somebody else is asked about the edit."""
+    till, strict = Till(), [False]
+    opened = desk(till, checkpoints, ask("pay"), ask("pay", when=lambda _call: strict[0], role="lead"))
+    waiting = opened.run()
+    assert opened.decide(waiting.approvals[0].id, edit(amount=4)).accepted
+    strict[0] = True
+    again = opened.wait(waiting.run_id)
+    (asked,) = again.approvals
+    assert ([], {"order_id": "A1", "amount": 4}) == (till.paid, asked.args)
+    assert "ana has not the role 'lead'" in asked.payload["error"]
+    receipt = opened.decide(asked.id, edit(amount=3), LEA)
+    assert receipt.accepted
+    assert ("succeeded", [("A1", 3)]) == (opened.wait(waiting.run_id).status, till.paid)

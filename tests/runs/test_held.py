@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,18 @@ from tests.world.stores import STORES, Store, open_store
 
 from loopwright import (
     Checkpoints,
+    Limits,
     NotDone,
     Person,
+    Price,
+    Retry,
     allow,
     approve,
     ask,
     create_agent,
+    deny,
+    edit,
+    not_happened,
     open_checkpoints,
     reject,
     respond,
@@ -264,3 +271,48 @@ def test_a_failure_that_is_left_stands(checkpoints: Checkpoints) -> None:
     desk.cancel(newer.run_id)
     ended = desk.wait(newer.run_id)
     assert ("cancelled", "error") == (ended.status, ended.trail[0]["outcome"])
+
+
+@pytest.mark.parametrize(("dollars", "sent"), [("1.50", []), ("2", ["ana"])])
+def test_once_more_is_within_the_limits(checkpoints: Checkpoints, dollars: str, sent: list[str]) -> None:
+    """A call that has cost its price once runs again only where its price fits once more."""
+    post = Post(ValueError("jam"))
+    tools = [post.failing("idempotent", price=Decimal(1), retry=Retry(tries=1))]
+    limits, price = Limits(max_cost=Decimal(dollars)), Price(Decimal(0), Decimal(0))
+    desk = Desk(agent_of(*tools, limits=limits, price=price), checkpoints)
+    result = desk.answer(desk.run(), approve())
+    assert sent == post.sent
+    assert result.usage.cost == len(sent) + 1
+    assert sent or "its price is more than the limit on cost leaves" in result.trail[0]["observation"]
+
+
+def test_once_more_is_not_for_what_the_rules_deny_by_now(checkpoints: Checkpoints) -> None:
+    """Whoever lets a call be tried again does not lift a rule."""
+    post, closed = Post(NotDone("jam")), [False]
+    rules = [allow("send"), deny("send", when=lambda _call: closed[0], reason="the post is closed")]
+    desk = Desk(agent_of(post.failing(), rules=rules), checkpoints)
+    waiting = desk.run()
+    closed[0] = True
+    result = desk.answer(waiting, approve())
+    assert ([], "ERROR: the post is closed") == (post.sent, result.trail[0]["observation"])
+    check_transcript(result.messages)
+
+
+@pytest.mark.parametrize("say", [approve(), edit(to="ben")])
+def test_an_answer_is_for_one_beginning(checkpoints: Checkpoints, say: Any) -> None:
+    """A call that is begun anew after an unknown outcome asks its own questions anew: an edit made it another call."""
+    asked: list[str] = []
+
+    @tool(effect="write")
+    def send(to: str) -> str:
+        """Send a letter to somebody, by name. Use it for letters only, never for parcels."""
+        colour = interrupt(f"a letter to {to}?")
+        asked.append(f"{to} {colour}")
+        raise ConnectionResetError("gone")
+
+    desk = Desk(agent_of(send, rules=[ask("send")]), checkpoints)
+    waiting = desk.answer(desk.answer(desk.run(), approve()), respond("yes"))
+    desk.resolve(waiting.approvals[0].effect_id, not_happened())
+    again = desk.answer(desk.wait(waiting.run_id), say)
+    assert "tool_interrupt" == again.approvals[0].question
+    assert ["ana yes"] == asked
