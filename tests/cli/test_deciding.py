@@ -171,6 +171,8 @@ def test_an_unknown_outcome_is_asked_as_its_own_kind(terminal: Terminal, unknown
     """The inbox shows the three ways to answer; an approval is refused, and the question stays open."""
     shown = terminal.run("inbox").out
     assert "did this call happen?" in shown
+    key = terminal.run("show", unknown["run_id"], "--json").data["effects"][0]["key"]
+    assert f", under the idempotency key {key}\n" in shown
     assert f'loopwright resolve {unknown["effect_id"][:6]} --by NAME --happened "RESULT"' in shown
     assert "--not-happened" in shown
     assert f"loopwright reject {unknown['id'][:6]} --by NAME" in shown
@@ -246,7 +248,8 @@ def test_two_leads_approve(terminal: Terminal) -> None:
     assert "7\n" == (terminal.folder / "paid.txt").read_text(encoding="utf-8")
     log = terminal.run("log").out
     assert "voted" in log
-    assert "by=ana, ben" in log
+    assert "pay: approved by ben (lead); number=7" in log
+    assert "pay: approve by ana, ben; number=7" in log
 
 
 ASKER = '''

@@ -52,6 +52,33 @@ def test_the_inbox_has_all_that_a_program_needs(terminal: Terminal) -> None:
     assert others == set(inbox[0]) - set(expected)
 
 
+def test_a_person_is_shown_all_that_is_decided_about(terminal: Terminal) -> None:
+    """However narrow the terminal: the whole call, for whom it is, commands to copy, and how many questions wait."""
+    terminal.write(
+        "mail.py",
+        "from loopwright import ask, create_agent, tool\n"
+        "from loopwright.testing import ScriptedModel, call\n"
+        "@tool(effect='write')\n"
+        "def send(to: str, body: str) -> str:\n"
+        "    '''Send.'''\n"
+        "    return 'sent'\n"
+        "body = 'We are sorry. ' * 9 + 'Pay 17 euros to DE89.'\n"
+        "calls = [call('send', to='ana', body=body), call('send', to='ben', body=body)]\n"
+        "rule = ask('send', role='team lead')\n"
+        "agent = create_agent(ScriptedModel([calls]), [send], permissions=[rule])\n",
+    )
+    asked = terminal.ask("Write to them.", "--agent", "mail:agent", "--requester", "lea", "--label", "tenant=acme")
+    inbox = terminal.run("inbox", "--limit", "1", COLUMNS="60").out
+    assert "Pay 17 euros to DE89.'" in inbox
+    assert f"    loopwright respond {asked['id'][:6]} --by NAME --role 'team lead' \"…\"" in inbox
+    assert "  for: lea\n" in inbox
+    assert "1 question shown of those open in .loopwright/runs.db" in " ".join(inbox.split())
+    assert inbox.endswith("--limit 2\n")
+    assert "2 questions open" in terminal.run("inbox").out
+    page = terminal.run("show", asked["run_id"]).out
+    assert ("for       lea" in page, "labels    tenant=acme" in page) == (True, True)
+
+
 def test_a_run_is_shown_whole(terminal: Terminal) -> None:
     """Steps with verdicts, effects, decisions, the log and the answer; a person's change beside what was proposed."""
     asked = terminal.ask(ORDER)

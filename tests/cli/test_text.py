@@ -6,7 +6,21 @@ from decimal import Decimal
 
 import pytest
 
-from loopwright.cli.text import age, call_text, clean, columns, counted, fit, money, step_line, table, took, wrap
+from loopwright.cli.text import (
+    LONGEST,
+    age,
+    call_lines,
+    call_text,
+    clean,
+    columns,
+    counted,
+    fit,
+    money,
+    step_line,
+    table,
+    took,
+    wrap,
+)
 
 
 @pytest.mark.parametrize(
@@ -79,6 +93,25 @@ def test_prose_without_a_page_keeps_its_own_lines() -> None:
 def test_a_call_reads_like_python(args: dict[str, object], width: int, shown: str) -> None:
     """Arguments are written as Python would; long ones are cut one by one, so that the short ones stay whole."""
     assert shown == call_text("tool", args, width)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_whoever_decides_sees_the_whole_call(width: int) -> None:
+    """Nothing of an argument is left out: what does not fit on a line takes several, all within the width."""
+    args = {"to": "ana@example.org", "body": "Please pay 17 euros to " + "DE89 3704 " * 40 + "\x1b", "n": 1}
+    lines = call_lines("send_mail", args, width, "  ")
+    assert all(columns(line) <= width for line in lines)
+    assert ["  send_mail(", "  )", "    n=1,"] == [lines[0], lines[-1], lines[-2]]
+    written = "".join(f"{name}={value!r}," for name, value in args.items())
+    assert "".join(written.split()) == "".join("".join(lines[1:-1]).split())
+
+
+def test_a_short_call_and_one_in_a_pipe_take_one_line() -> None:
+    """Where nobody's terminal sets a width, a line can be searched; of a text without end, the rest is counted."""
+    assert ["  pay(to='ana', amount=3)"] == call_lines("pay", {"to": "ana", "amount": 3}, 40, "  ")
+    assert [f"say(text={'x' * 9000!r})"] == call_lines("say", {"text": "x" * 9000}, None)
+    shown = "".join(call_lines("say", {"text": "x" * (LONGEST + 1000)}, 80))
+    assert "… (1,002 characters more: see --json)," in " ".join(shown.split())
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])

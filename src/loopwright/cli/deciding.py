@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 from loopwright.checkpoints import Approval, Checkpoints, RunRow
@@ -111,7 +112,7 @@ def _late(receipt: Receipt, matter: _Matter, is_same: Callable[[_Decision], bool
     run = short(now.id, ledger.runs.matching)
     reason = f" ({now.reason})" if now.reason else ""
     more = "show" if now.is_final else "resume"
-    screen.line(f"run {run}: {now.status}{reason}; loopwright {more} {run}", dim=True)
+    screen.line(f"run {run}: {now.status}{reason}; loopwright {more} {quote(run)}", dim=True)
     screen.data(plain_receipt(receipt, plain_run(now)))
     return Exit.DONE if is_same(receipt.decision) else Exit.ERROR
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 import click
 
 from loopwright.checkpoints import Checkpoints, RunRow
@@ -30,7 +32,7 @@ def follow(agent: Agent, runs: SyncRuns, row: RunRow, store: Checkpoints, screen
         result = _followed(runs, row, speech, screen)
     except KeyboardInterrupt:
         id_ = short(row.id, store.ledger.runs.matching)
-        screen.note(f"interrupted; run {id_} is kept as it stands, carry it on with: loopwright resume {id_}")
+        screen.note(f"interrupted; run {id_} is kept as it stands, carry it on with: loopwright resume {quote(id_)}")
         raise
     show_standing(result, store, screen, is_told=speech.text.strip() == result.answer.strip())
     return result
@@ -61,7 +63,7 @@ class Speech:
     def end(self) -> None:
         """End the line that a piece has left open."""
         if self._is_open:
-            self._screen.line()
+            self._screen.end_piece()
         self._is_open = False
 
     def forget(self) -> None:
@@ -141,7 +143,7 @@ def show_standing(result: RunResult, store: Checkpoints, screen: Screen, *, is_t
     if result.status is RunStatus.WAITING:
         for approval in result.approvals:
             screen.gap()
-            screen.line(f"waiting for a person: {asked(approval)}")
+            screen.line(f"waiting for a person: {asked(approval.question)}")
             show_question(approval, ledger, screen)
         if result.parked is not None:
             screen.gap()

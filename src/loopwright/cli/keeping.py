@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
-from loopwright.checkpoints import LogRecord
-
 from .exits import Exit
 from .finding import find_run
 from .loading import open_store, place
 from .plain import plain_record
+from .records import show_records
 from .screen import Screen
-from .text import clean, counted, fit
+from .text import counted
 
 DAY = 86_400
 
@@ -20,17 +17,10 @@ def show_log(typed: str | None, screen: Screen) -> Exit:
     """List the log's records, of one run or all, oldest first."""
     with open_store() as store:
         records = store.ledger.log.records(find_run(store.ledger, typed).id if typed else "")
-        for record in records:
-            screen.line(fit(_line(record), screen.width))
+        show_records(records, screen, has_runs=not typed)
         screen.line(f"{counted(len(records), 'record')} in {place()}")
         screen.data([plain_record(record) for record in records])
     return Exit.DONE
-
-
-def _line(record: LogRecord) -> str:
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.at))
-    about = " ".join(f"{name}={value}" for name, value in record.data.items())
-    return clean(f"{record.number:>5}  {when}  {record.event:<9}  run {record.run_id[:6]}  {about}")
 
 
 def verify_log(screen: Screen) -> Exit:
@@ -38,10 +28,10 @@ def verify_log(screen: Screen) -> Exit:
     with open_store() as store:
         report = store.ledger.log.verify()
     for problem in report.problems:
-        screen.line(problem)
+        screen.prose(problem)
     told = counted(report.records, "record")
     whole = f"the log of {place()} is whole: {told}, each chained to the one before"
-    screen.line(whole if report.is_whole else f"the log of {place()} was tampered with: see above")
+    screen.prose(whole if report.is_whole else f"the log of {place()} was tampered with: see above")
     screen.data({"records": report.records, "is_whole": report.is_whole, "problems": [*report.problems]})
     return Exit.DONE if report.is_whole else Exit.ERROR
 

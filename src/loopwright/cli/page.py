@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from decimal import Decimal
-from typing import Any
+from collections.abc import Sequence
 
-from loopwright.checkpoints import Approval, EffectRow, Ledger, LogRecord, RunRow
+from loopwright.checkpoints import Approval, EffectRow, Ledger, RunRow, labels_of
 from loopwright.runs import RunResult
-from loopwright.state import NANO, Question, TrailEntry, canonical
+from loopwright.state import Question, TrailEntry
 
-from .finding import SHORTEST, short
+from .finding import short
 from .following import show_compaction, show_failure, show_objection, show_step, standing
 from .loading import is_loadable
 from .questions import show_question
+from .records import show_records
 from .screen import Screen
-from .text import age, call_text, counted, fit, took, when
-
-_ADDED = ("steps", "tool_calls", "tokens", "seconds")
+from .text import age, call_lines, counted, fit, took, when
 
 
 def show_run(row: RunRow, result: RunResult, ledger: Ledger, screen: Screen) -> None:
@@ -27,7 +24,10 @@ def show_run(row: RunRow, result: RunResult, ledger: Ledger, screen: Screen) -> 
     _show_failures(result, screen)
     _show_effects(ledger.effects.of_run(row.id), ledger, screen)
     _show_questions(ledger.approvals.of_run(row.id), ledger, screen, is_ours=is_loadable(row.agent))
-    _show_log(ledger.log.records(row.id), screen)
+    records = ledger.log.records(row.id)
+    if records:
+        _title("log", screen)
+        show_records(records, screen, indent=" ")
     if result.answer:
         _title("answer", screen)
         screen.prose(result.answer, indent="  ")
@@ -45,6 +45,10 @@ def _show_head(row: RunRow, result: RunResult, ledger: Ledger, screen: Screen) -
     screen.fact("status", standing(result))
     if result.error:
         screen.prose(f"error     {result.error}", indent="  ")
+    if row.requester:
+        screen.fact("for", row.requester)
+    if labels := labels_of(row):
+        screen.fact("labels", ", ".join(f"{name}={value}" for name, value in labels.items()))
     if row.cancel_by:
         screen.fact("cancelled", f"by {row.cancel_by}")
     screen.fact("began", f"{when(row.created_at)}, {age(ledger.clock() - row.created_at)} ago")
@@ -112,48 +116,10 @@ def _show_questions(approvals: Sequence[Approval], ledger: Ledger, screen: Scree
         if approval.question == Question.PARKED:
             screen.prose(f"{id_}  {approval.tool} was parked until {when(approval.expires_at or 0.0)}", indent="  ")
             continue
-        call = call_text(approval.tool, approval.payload.get("args", approval.args), screen.width - len(id_) - 4)
-        screen.line(f"  {id_}  {call}")
+        first, *others = call_lines(approval.tool, approval.payload.get("args", approval.args), screen.page, "    ")
+        for line in [f"  {id_}  {first.lstrip()}", *others]:
+            screen.line(line)
         said = approval.decision.get("message")
         words = f": {said}" if said else ""
         at = "" if approval.decided_at is None else f" on {when(approval.decided_at)}"
         screen.prose(f"{approval.decision['type']} by {approval.decided_by}{at}{words}", indent="    ", dim=True)
-
-
-def _show_log(records: list[LogRecord], screen: Screen) -> None:
-    if records:
-        _title("log", screen)
-    for record in records:
-        line = f"  {record.number:>4}  {when(record.at)}  {record.event:<9}  {_told(record)}"
-        screen.line(fit(line, screen.width))
-
-
-def _added(data: Mapping[str, Any]) -> str:
-    """Say how much more a run was given; nothing where it was given nothing."""
-    counts = [f"{data[name]:g} {name.replace('_', ' ')}" for name in _ADDED if data.get(name)]
-    cost = Decimal(data.get("cost_nano") or 0) / NANO
-    told = ", ".join([*counts, f"${cost:f}"] if cost else counts)
-    return f": {told} more" if told else ""
-
-
-def _told(record: LogRecord) -> str:
-    """Say in a few words what a record holds; `--json` has it whole."""
-    data = record.data
-    match record.event:
-        case "began":
-            return str(data["task"])
-        case "asked":
-            return f"{data['tool']}: {data['question']}"
-        case "voted":
-            return f"{data['tool']}: approved by {data['by']}"
-        case "decided":
-            return f"{data['tool']}: {data['decision']['type']} by {data['by']}"
-        case "ended":
-            return f"{data['status']} ({data['reason']})"
-        case "cancelled" | "extended":
-            return f"by {data['by']}{_added(data)}"
-        case "claimed" | "settled" | "unknown" | "resolved":
-            status, by = data.get("status", ""), data.get("by", "")
-            return f"{data['tool']}: {status or 'effect'} {data['effect'][:SHORTEST]}{f' by {by}' if by else ''}"
-        case _:
-            return canonical(data) if data else ""

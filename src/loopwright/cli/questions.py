@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from loopwright.checkpoints import Approval, Ledger
 from loopwright.policy import describe_requirement
 from loopwright.runs import Parked, parked_of
@@ -9,7 +11,7 @@ from loopwright.state import Passage, Question
 
 from .finding import short
 from .screen import Screen
-from .text import age, call_text, clean, columns, fit, when
+from .text import age, call_lines, clean, columns, fit, when
 
 _INDENT = "  "
 
@@ -26,11 +28,13 @@ def show_question(approval: Approval, ledger: Ledger, screen: Screen, *, is_ours
     if approval.question == Question.PARKED:
         show_parked(parked_of([approval]), ledger, screen)
         return
-    width = screen.width - len(_INDENT)
-    screen.line(_INDENT + call_text(approval.tool, _in_order(approval), width), bold=True)
+    for line in call_lines(approval.tool, _in_order(approval), screen.page, _INDENT):
+        screen.line(line, bold=True)
     if approval.question == Question.OUTCOME:
         why = approval.payload.get("why", "")
         screen.prose(f"It was begun, and nobody knows whether it happened: {why}.", indent=_INDENT)
+        effect = ledger.effects.get(approval.effect_id)
+        screen.prose(f"begun: {when(effect.began_at)}, under the idempotency key {effect.key}", indent=_INDENT)
     elif approval.question in (Question.WORDS, Question.PAUSE):
         screen.prose(f"asked: {approval.description}", indent=_INDENT)
     elif approval.question == Question.FAILURE:
@@ -69,12 +73,12 @@ def _show_passage(passage: Passage, screen: Screen) -> None:
     screen.prose(passage["text"], indent=_INDENT * 2)
 
 
-def asked(approval: Approval) -> str:
-    """Say in a few words what is asked."""
-    return _ASKED.get(Question(approval.question), "may this call run?")
+def asked(question: str) -> str:
+    """Say in a few words what a question of this kind asks."""
+    return _ASKED.get(question, "may this call run?")
 
 
-_ASKED = {
+_ASKED: dict[str, str] = {
     Question.OUTCOME: "did this call happen?",
     Question.WORDS: "what is the answer?",
     Question.PAUSE: "what is the answer?",
@@ -108,7 +112,7 @@ def _show_end(approval: Approval, ledger: Ledger, screen: Screen) -> None:
 
 def _show_approval_ways(approval: Approval, ledger: Ledger, screen: Screen) -> None:
     id_ = short(approval.id, ledger.approvals.matching)
-    by = " ".join(["--by NAME", *(f"--role {clean(role)}" for role in approval.needs["roles"])])
+    by = " ".join(["--by NAME", *(f"--role {quote(clean(role))}" for role in approval.needs["roles"])])
     ways = {
         "approve": f"loopwright approve {id_} {by}",
         "edit": _edit_way(f"loopwright edit {id_} {by}", approval, screen.width - 2 * len(_INDENT)),
@@ -136,5 +140,6 @@ def _show_outcome_ways(approval: Approval, ledger: Ledger, screen: Screen) -> No
 
 
 def _show_ways(commands: list[str], screen: Screen) -> None:
+    """Write commands whole, however narrow the terminal: they are there to be copied."""
     for command in commands:
-        screen.line(fit(f"{_INDENT * 2}{command}", screen.width))
+        screen.line(f"{_INDENT * 2}{command}")

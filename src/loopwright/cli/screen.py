@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import click
 
-from .text import clean, fit, wrap
+from .text import clean, hanging, wrap
 
 MIN_COLUMNS = 40
 
@@ -44,10 +44,15 @@ class Screen:
             click.echo(styled, err=self._is_beside)
 
     def piece(self, text: str) -> None:
-        """Write a piece of a text that goes on, as it is but for what could steer the terminal; `line()` ends it."""
+        """Write a piece of a text that goes on, as it is but for what could steer the terminal; `end_piece` ends it."""
         self._last = text
         if not self.as_json:
             click.echo("\n".join(clean(line) for line in text.split("\n")), nl=False, err=self._is_beside)
+
+    def end_piece(self) -> None:
+        """End the line that pieces have left open; it is no empty one."""
+        if not self.as_json and not self._last.endswith("\n"):
+            click.echo(err=self._is_beside)
 
     def gap(self) -> None:
         """Set off what follows by an empty line, unless there is one or nothing stands before."""
@@ -60,8 +65,9 @@ class Screen:
             self.line(line, dim=dim)
 
     def fact(self, name: str, text: str, *, indent: str = "  ") -> None:
-        """Write a named value on one line that fits."""
-        self.line(fit(f"{indent}{name:<10}{text}", self.width))
+        """Write a named value."""
+        for line in hanging(f"{indent}{name:<10}", text, self.page):
+            self.line(line)
 
     def note(self, text: str) -> None:
         """Write beside the output, for a person, also when a program reads the output."""

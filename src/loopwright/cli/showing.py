@@ -25,21 +25,32 @@ def show_inbox(limit: int, screen: Screen) -> Exit:
     """List what waits for a person, oldest first, each with the ways to answer; then what waits for a rate."""
     with open_store() as store:
         ledger = store.ledger
-        open_, parked = ledger.approvals.list_open(limit=limit), ledger.approvals.list_parked(limit=limit)
+        open_, parked = ledger.approvals.list_open(limit=limit + 1), ledger.approvals.list_parked(limit=limit)
+        there_are_more, open_ = len(open_) > limit, open_[:limit]
         rows = {approval.run_id: find_run(ledger, approval.run_id) for approval in [*open_, *parked]}
         for approval in [*open_, *parked]:
             _show_asked(approval, rows[approval.run_id], ledger, screen)
-        told = counted(len(open_), "question")
-        told = f"{told} open in {place()}" if open_ else f"nothing waits for a person in {place()}"
-        screen.line(f"{told}; {len(parked)} parked" if parked else told)
+        _show_count(len(open_), len(parked), limit if there_are_more else None, screen)
         screen.data([{**plain_approval(each), "task": rows[each.run_id].task} for each in [*open_, *parked]])
     return Exit.DONE
+
+
+def _show_count(questions: int, parked: int, limit: int | None, screen: Screen) -> None:
+    """Say how many questions wait; with a limit, that it left some out."""
+    told = counted(questions, "question")
+    if limit is not None:
+        told = f"{told} shown of those open in {place()}, the oldest first; for more: --limit {2 * limit}"
+    else:
+        told = f"{told} open in {place()}" if questions else f"nothing waits for a person in {place()}"
+    screen.prose(f"{told}; {parked} parked" if parked else told)
 
 
 def _show_asked(approval: Approval, row: RunRow, ledger: Ledger, screen: Screen) -> None:
     since = age(ledger.clock() - approval.created_at)
     run = short(row.id, ledger.runs.matching)
-    screen.line(fit(f"{asked(approval)} ({since} ago, run {run}, thread {row.thread_id})", screen.width))
+    screen.prose(f"{asked(approval.question)} ({since} ago, run {run}, thread {row.thread_id})")
+    if row.requester:
+        screen.prose(f"for: {row.requester}", indent="  ")
     screen.prose(f"task: {row.task}", indent="  ")
     show_question(approval, ledger, screen, is_ours=is_loadable(row.agent))
     screen.line()

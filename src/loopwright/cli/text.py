@@ -11,6 +11,10 @@ from decimal import Decimal
 ELLIPSIS = "…"
 MIN_SHARE = 8
 """Columns that an argument gets at least."""
+LONGEST = 2_000
+"""Characters of an argument that a person is shown at most."""
+MIN_TEXT = 24
+"""Columns that a text beside a head gets at least."""
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
@@ -74,6 +78,40 @@ def call_text(tool: str, args: Mapping[str, object], width: int) -> str:
     room = width - columns(clean(tool)) - len("()") - len(", ") * max(0, len(parts) - 1)
     share = _share([columns(part) for part in parts], room)
     return fit(f"{tool}({', '.join(fit(part, share) for part in parts)})", width)
+
+
+def call_lines(tool: str, args: Mapping[str, object], width: int | None, indent: str = "") -> list[str]:
+    """Write a call whole, for whoever decides about it: on one line, or an argument a line where that does not fit.
+
+    With None as width it is one line, however long. Otherwise an argument of more than `LONGEST` characters is cut, and
+    says by how much.
+    """
+    line = indent + clean(f"{tool}({', '.join(f'{name}={value!r}' for name, value in args.items())})")
+    if width is None or columns(line) <= width:
+        return [line]
+    lines = [f"{indent}{clean(tool)}("]
+    for name, value in args.items():
+        first, *others = _filled(clean(f"{name}={_bounded(value)},"), width - 2, indent + "  ")
+        lines += [first, *(f"  {other}" for other in others)]
+    return [*lines, f"{indent})"]
+
+
+def _bounded(value: object) -> str:
+    """Write a value; of a very long one its beginning, and how much is missing."""
+    written = repr(value)
+    missing = len(written) - LONGEST
+    return written if missing <= 0 else f"{written[:LONGEST]}{ELLIPSIS} ({missing:,} characters more: see --json)"
+
+
+def hanging(head: str, text: str, width: int | None) -> list[str]:
+    """Write a text behind a head, and break it so that it stays to the right of it, or below where that is narrow."""
+    if width is None or columns(head + text) <= width:
+        return [f"{head}{clean(text)}".rstrip()]
+    if width - columns(head) < MIN_TEXT:
+        return [head.rstrip(), *_filled(clean(text), width, "       ")]
+    indent = " " * columns(head)
+    first, *others = _filled(clean(text), width, indent)
+    return [head + first.removeprefix(indent), *others]
 
 
 def _share(wanted: list[int], room: int) -> int:
