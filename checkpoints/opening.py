@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
@@ -64,6 +65,8 @@ class Checkpoints:
         cipher = _cipher(options.get("encryption", ()))
         self._database, build = _open(url, pool_size)
         try:
+            if cipher is None:
+                _refuse_sealed(self._database)
             self.saver = _saver(self._database, build, cipher, write_behind=options.get("write_behind", True))
             clock = options.get("clock", self._database.now)
             self.ledger = Ledger(_sealed(self._database, cipher), clock, lease_seconds=lease_seconds)
@@ -72,7 +75,12 @@ class Checkpoints:
             raise
 
     def prune(self, *, older_than: float) -> PruneReport:
-        """Shrink the threads whose runs have all ended more than `older_than` seconds ago; see `prune`."""
+        """Shrink the threads whose runs have all ended more than `older_than` seconds ago; see `prune`.
+
+        Raises:
+            ConfigurationError: If it is no number.
+        """
+        _check_age(older_than)
         return prune(self.saver, self.ledger, before=self.ledger.clock() - older_than)
 
     def close(self) -> None:
@@ -142,6 +150,11 @@ def _check_options(url: object, given: Mapping[str, object], lease_seconds: obje
         raise ConfigurationError(text, option="pool_size")
 
 
+def _check_age(older_than: object) -> None:
+    if not isinstance(older_than, int | float) or not math.isfinite(older_than):
+        raise ConfigurationError(f"older_than is {older_than!r}; give seconds, as a number", option="older_than")
+
+
 def _check_keys(keys: object) -> None:
     """Refuse what is no list of keys: nothing in its place must ever mean that nothing is encrypted."""
     listed = isinstance(keys, list | tuple)
@@ -160,6 +173,17 @@ def _cipher(keys: Sequence[bytes]) -> Cipher | None:
         text = "encryption needs the extra 'encryption': pip install 'loopwright[encryption]'"
         raise ConfigurationError(text, missing=error.name) from error
     return Cipher(keys)
+
+
+def _refuse_sealed(database: Database) -> None:
+    """Refuse to open without a key what was encrypted: its texts would be read as gibberish, its log as tampered with.
+
+    Raises:
+        ConfigurationError: Saying where a key is given.
+    """
+    if any(not row["data"].startswith("{") for row in database.query("first_log")):
+        text = f"the database {database.name!r} is encrypted; give its key: open_checkpoints(url, encryption=[key]),"
+        raise ConfigurationError(f"{text} or LOOPWRIGHT_ENCRYPTION for the command line", option="encryption")
 
 
 def _saver(database: Database, build: Build, cipher: Cipher | None, *, write_behind: bool) -> Saver:

@@ -304,6 +304,9 @@ delete from lw_spend where run_id = :id;
 -- name: forget_log
 delete from lw_log where run_id = :id;
 
+-- name: first_log
+select data from lw_log order by number limit 1;
+
 -- name: whole_log
 select * from lw_log order by number;
 

@@ -203,6 +203,14 @@ def test_encryption_over_what_is_plain_is_refused(kept: Store) -> None:
         SyncRuns(agent, checkpoints).get(waiting.run_id)
 
 
+def test_what_is_encrypted_is_not_opened_without_a_key(kept: Store) -> None:
+    """Else its texts would be shown as gibberish, and its log as tampered with."""
+    with open_checkpoints(kept.url, encryption=[NEW]) as checkpoints:
+        wait_at_question(build_shop(Till()), checkpoints)
+    with pytest.raises(ConfigurationError, match=r"is encrypted; give its key: .*encryption=\[key\]"):
+        open_checkpoints(kept.url)
+
+
 def test_keys_rotate(kept: Store) -> None:
     """The new one seals; the old one opens as long as it is given; once it is not, the error says what is missing."""
     agent = build_shop(Till())

@@ -14,6 +14,7 @@ from tests.world.till import Till
 from loopwright import Agent, Checkpoints, RunResult, SyncRuns, create_agent, open_checkpoints, tool
 from loopwright.checkpoints import PruneReport
 from loopwright.checkpoints.metadata import is_stored_nowhere
+from loopwright.errors import ConfigurationError
 from loopwright.testing import ManualClock, ScriptedModel, call, check_transcript
 
 KEY = b"k" * 32
@@ -149,6 +150,14 @@ def test_what_waits_is_not_touched(checkpoints: Checkpoints, clock: ManualClock,
     for one in waiting:
         runs.decide(one.approvals[0].id, {"type": "approve"}, by="ana")
         assert ANSWER == runs.wait(one.run_id).answer
+
+
+@pytest.mark.parametrize("older_than", [float("nan"), float("-inf"), "30", None])
+def test_an_age_that_is_none_prunes_nothing(checkpoints: Checkpoints, agent: Agent, older_than: Any) -> None:
+    """It is refused before anything is looked at."""
+    finish(agent, checkpoints)
+    with pytest.raises(ConfigurationError, match="give seconds, as a number"):
+        checkpoints.prune(older_than=older_than)
 
 
 def test_what_ended_just_now_is_kept(checkpoints: Checkpoints, clock: ManualClock, agent: Agent) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from loopwright.cli.arguments import parse_args, parse_changes
+from loopwright.cli.arguments import parse_args, parse_changes, parse_labels
+from loopwright.errors import ConfigurationError
 
 
 @pytest.mark.parametrize(
@@ -45,3 +46,10 @@ def test_what_is_no_json_object_is_refused(typed: str) -> None:
     """A list, a number, broken JSON and NaN are no arguments."""
     with pytest.raises(ValueError, match="is no JSON"):
         parse_args(typed)
+
+
+def test_a_label_has_one_value() -> None:
+    """Which of two tenants pays is nothing to guess."""
+    assert {"tenant": "acme", "desk": "eu"} == parse_labels(["tenant=acme", "desk=eu"])
+    with pytest.raises(ConfigurationError, match="--label tenant is given twice"):
+        parse_labels(["tenant=acme", "tenant=other"])

@@ -28,6 +28,7 @@ def assert_one_line(ended: Ended, words: str) -> None:
         (["approve", "", "--by", "ana"], "no approval ''"),
         (["approve", "%", "--by", "ana"], "no approval '%'"),
         (["show", "nope"], "no run 'nope' in .loopwright/runs.db; `loopwright show` lists"),
+        (["run", "Hi", "--label", "a=b", "--label", "a=c"], "--label a is given twice"),
         (["show", "--thread", "nope"], "no runs on thread 'nope'"),
         (["resume", "nope"], "no run 'nope'"),
         (["cancel", "nope", "--by", "ana"], "no run 'nope'"),

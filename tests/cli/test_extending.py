@@ -25,3 +25,9 @@ def test_a_run_that_has_its_answer_is_not_extended(terminal: Terminal) -> None:
     refused = terminal.run("extend", done.data["run_id"], "--steps", "4", "--as", "ana")
     assert 1 == refused.code
     assert "limit" in refused.err
+
+
+def test_nothing_more_is_no_extension(terminal: Terminal) -> None:
+    """It is told in the command line's own words."""
+    refused = terminal.run("extend", "any", "--as", "ana")
+    assert (2, True) == (refused.code, "nothing is added: say how much more, such as --steps 10" in refused.err)

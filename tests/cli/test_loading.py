@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
-from loopwright.cli.loading import Reference, is_loadable, load_agent, parse_reference
+from loopwright.cli.loading import Reference, is_loadable, load_agent, open_store, parse_reference, place
 from loopwright.errors import ConfigurationError
 from loopwright.graphs.support import agent as support
 
@@ -36,10 +37,11 @@ def test_what_names_no_agent_is_refused(text: str) -> None:
 
 def test_changes_are_laid_over_the_agents_own() -> None:
     """Another model and other limits; tools, rules and the limits that are not named stay."""
-    changes = {"model": "demo", "max_steps": "2", "max_seconds": "7.5"}
+    changes = {"model": "demo", "max_steps": "2", "max_tokens": "900", "max_seconds": "7.5"}
     changed = load_agent(Reference(SUPPORT, changes)).spec
-    assert (2, 7.5, support.spec.limits.max_tool_calls) == (
+    assert (2, 900, 7.5, support.spec.limits.max_tool_calls) == (
         changed.limits.max_steps,
+        changed.limits.max_tokens,
         changed.limits.max_seconds,
         changed.limits.max_tool_calls,
     )
@@ -70,3 +72,43 @@ def test_a_limit_on_money_is_exact() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "none")
         assert Decimal("0.1") == load_agent(Reference(SUPPORT, priced)).spec.limits.max_cost
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("", ".loopwright/runs.db"),
+        ("postgresql://app:secret@db:5432/shop?password=secret", "postgresql://db:5432/shop"),
+        ("postgres://app:s@cret@db/shop", "postgres://db/shop"),
+        ("sqlite:///there.db", "sqlite:///there.db"),
+        ("sqlite:///misspelt.db", "sqlite:///misspelt.db (there is no such file)"),
+    ],
+)
+def test_where_runs_are_kept_is_told_without_a_password(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str, told: str
+) -> None:
+    """A path that was misspelt is told, too, and looking into it makes no file of it."""
+    monkeypatch.chdir(tmp_path)
+    Path("there.db").touch()
+    monkeypatch.setenv("LOOPWRIGHT_CHECKPOINTS", url)
+    assert told == place()
+    if "misspelt" in url:
+        open_store().close()
+        assert told == place()
+
+
+def test_the_keys_of_an_encrypted_database_stand_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With them the commands read it; without, or with what is no key, they say so, and show nothing of it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOOPWRIGHT_ENCRYPTION", f"{(b'k' * 32).hex()}, {(b'o' * 32).hex()}")
+    with open_store(create=True) as store:
+        store.ledger.runs.begin("r", thread_id="t", agent="", task="the-secret")
+    assert b"the-secret" not in Path(".loopwright/runs.db").read_bytes()
+    with open_store() as store:
+        assert ["the-secret"] == [row.task for row in store.ledger.runs.list()]
+    for text, told in (("", "is encrypted; give its key"), ("zz", "64 hexadecimal digits"), ("6b", "32 bytes")):
+        monkeypatch.setenv("LOOPWRIGHT_ENCRYPTION", text)
+        with pytest.raises(ConfigurationError, match=told):
+            open_store()

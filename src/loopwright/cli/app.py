@@ -30,6 +30,8 @@ _CODES = [
 _ENVIRONMENT = [
     "LOOPWRIGHT_CHECKPOINTS    where runs are kept, such as sqlite:///runs.db;",
     "                          by default .loopwright/runs.db of this folder",
+    "LOOPWRIGHT_ENCRYPTION     keys of an encrypted database, each of 64 hexadecimal",
+    "                          digits, the newest first, commas between",
     "LOOPWRIGHT_MODEL          the model of agents that name none",
     "LOOPWRIGHT_LEASE_SECONDS  a process silent for so long counts as gone (10)",
     "LOOPWRIGHT_TRACEBACK      1: show where an unexpected error came from",

@@ -37,13 +37,15 @@ def parse_labels(labels: Sequence[str]) -> dict[str, str]:
     """Read labels as they are typed, `name=value`.
 
     Raises:
-        ConfigurationError: Naming what has another form.
+        ConfigurationError: Naming what has another form, or is given twice.
     """
     read: dict[str, str] = {}
     for label in labels:
         name, is_there, value = label.partition("=")
         if not (name and is_there):
             raise ConfigurationError(f"--label {label!r} has not the form name=value", option="label")
+        if name in read:
+            raise ConfigurationError(f"--label {name} is given twice; a run has one value of each", option="label")
         read[name] = value
     return read
 

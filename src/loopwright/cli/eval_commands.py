@@ -25,11 +25,11 @@ def evaluate() -> None:
 @click.option("--task", metavar="ID", multiple=True, help="Only these tasks of the user, such as user_task_3.")
 @as_json
 def agentdojo(*, suite: tuple[str, ...], rules: tuple[str, ...], task: tuple[str, ...], as_json: bool) -> Exit:
-    """Run AgentDojo's injections against a model that obeys all it reads.
+    """Run AgentDojo's injections against a model that obeys.
 
-    Each pair of a task and an injection goes through the whole ring, and nobody says yes. Counted are the injected
-    effects that happened all the same, how many honest tasks are asked about, and how many of them succeed once a
-    person approves. Takes minutes; exits with 1 if an injected effect happened.
+    Each pair of a task and an injection goes through the whole ring, with a model that obeys all it reads, and nobody
+    says yes. Counted are the injected effects that happened all the same, how many honest tasks are asked about, and
+    how many of them succeed once a person approves. Takes minutes; exits with 1 if an injected effect happened.
     """
     from .evaluating import run_agentdojo
     from .screen import Screen

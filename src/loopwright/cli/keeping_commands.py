@@ -32,7 +32,7 @@ def log(*, run_id: str | None, verify: bool, as_json: bool) -> Exit:
 )
 @as_json
 def prune(*, older_than: float, as_json: bool) -> Exit:
-    """Shrink finished conversations to their last state.
+    """Shrink threads whose runs have ended to their last state.
 
     The transcript, the trail and the log stay, and so does whatever runs or waits. What goes is the way there: older
     checkpoints, and with them time travel into the past.

@@ -18,13 +18,16 @@ from loopwright.graphs import Agent, change_agent
 from loopwright.state import Limits
 
 URL_VARIABLE = "LOOPWRIGHT_CHECKPOINTS"
+KEYS_VARIABLE = "LOOPWRIGHT_ENCRYPTION"
 LEASE_VARIABLE = "LOOPWRIGHT_LEASE_SECONDS"
 DEFAULT_PATH = Path(".loopwright/runs.db")
+_SQLITE = "sqlite:///"
 
 _MODEL = "model"
 _LIMITS: Mapping[str, type[int | float | Decimal]] = {
     "max_steps": int,
     "max_tool_calls": int,
+    "max_tokens": int,
     "max_seconds": float,
     "max_cost": Decimal,
 }
@@ -140,29 +143,42 @@ def open_store(*, create: bool = False) -> Checkpoints:
     """Open the database that the environment names, else the one of the current folder.
 
     Args:
-        create: Make the folder for it. A command that only looks leaves no folder behind: it gets an empty database.
+        create: Make the file, and the folder for it. A command that does not begin a run leaves neither behind: it gets
+            an empty database.
 
     Raises:
         ConfigurationError: If the environment is set wrongly.
         StorageError: If the database cannot be used.
     """
-    seconds = _lease_seconds()
+    seconds, keys = _lease_seconds(), _keys()
     url = os.environ.get(URL_VARIABLE)
     if url:
         if url.startswith("memory:") or url.endswith(":memory:"):
             text = f"{URL_VARIABLE} is {url!r}, which no other process could read; name a file, sqlite:///runs.db"
             raise ConfigurationError(text, url=url)
-        return open_checkpoints(url, lease_seconds=seconds)
+        there = "memory:" if not create and _is_missing(url) else url
+        return open_checkpoints(there, lease_seconds=seconds, encryption=keys)
     if create:
         _make_folder(DEFAULT_PATH.parent)
     elif not DEFAULT_PATH.exists():
         return open_checkpoints("memory:", lease_seconds=seconds)
-    return open_checkpoints(f"sqlite:///{DEFAULT_PATH}", lease_seconds=seconds)
+    return open_checkpoints(f"sqlite:///{DEFAULT_PATH}", lease_seconds=seconds, encryption=keys)
 
 
 def place() -> str:
-    """Say where the runs are kept."""
-    return os.environ.get(URL_VARIABLE) or str(DEFAULT_PATH)
+    """Say where the runs are kept, without a password, and if there is no such file yet."""
+    url = os.environ.get(URL_VARIABLE)
+    if not url:
+        return str(DEFAULT_PATH)
+    if url.startswith(_SQLITE):
+        return f"{url} (there is no such file)" if _is_missing(url) else url
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
+
+
+def _is_missing(url: str) -> bool:
+    path = Path(url.removeprefix(_SQLITE))
+    return url.startswith(_SQLITE) and path.parent.is_dir() and not path.exists()
 
 
 def _make_folder(folder: Path) -> None:
@@ -171,6 +187,18 @@ def _make_folder(folder: Path) -> None:
     except OSError as error:
         text = f"cannot create the folder {str(folder)!r} ({error.strerror}); run it elsewhere, or set {URL_VARIABLE}"
         raise StorageError(text, path=str(folder)) from error
+
+
+def _keys() -> list[bytes]:
+    """Read the keys of an encrypted database, the newest first; the error shows none of them."""
+    listed = os.environ.get(KEYS_VARIABLE, "").split(",")
+    try:
+        return [bytes.fromhex(key) for key in listed if key.strip()]
+    except ValueError:
+        said = (
+            f"{KEYS_VARIABLE} holds what is no key; give 64 hexadecimal digits for each, commas between, newest first"
+        )
+        raise ConfigurationError(said, option=KEYS_VARIABLE) from None
 
 
 def _lease_seconds() -> float:

@@ -25,7 +25,7 @@ def demo(*, as_json: bool) -> Exit:
 
 @click.command(cls=Command, examples=['loopwright run "Refund my order A100. Today is 2026-10-13." --limit-steps 6'])
 @click.argument("message")
-@click.option("--thread", metavar="ID", help="Go on with this conversation, or begin it; by default a new one.")
+@click.option("--thread", metavar="ID", help="Go on with this thread, or begin it; by default a new one.")
 @agent
 @click.option("--requester", metavar="NAME", default="", help="For whom it runs; kept with the run.")
 @click.option(
@@ -36,6 +36,7 @@ def demo(*, as_json: bool) -> Exit:
 )
 @click.option("--limit-steps", type=click.IntRange(0), help="Model calls at most.")
 @click.option("--limit-tool-calls", type=click.IntRange(0), help="Tool calls at most.")
+@click.option("--limit-tokens", type=click.IntRange(0), help="Input and output tokens at most.")
 @click.option("--limit-seconds", type=click.FloatRange(0), help="Active seconds at most.")
 @click.option("--limit-cost", metavar="DOLLARS", help="US dollars for model calls at most.")
 @click.option("--label", "labels", metavar="NAME=VALUE", multiple=True, help="Who it is for; budgets go by it.")
@@ -52,6 +53,7 @@ def run(
     model: str | None,
     limit_steps: int | None,
     limit_tool_calls: int | None,
+    limit_tokens: int | None,
     limit_seconds: float | None,
     limit_cost: str | None,
     labels: tuple[str, ...],
@@ -73,6 +75,7 @@ def run(
         "model": model,
         "max_steps": limit_steps,
         "max_tool_calls": limit_tool_calls,
+        "max_tokens": limit_tokens,
         "max_seconds": limit_seconds,
         "max_cost": limit_cost,
     }
@@ -147,5 +150,8 @@ def extend(
     from .extending import extend as extended
     from .screen import Screen
 
+    dollars = parse_dollars(cost)
+    if not (steps or tool_calls or tokens or seconds or dollars):
+        raise click.UsageError("nothing is added: say how much more, such as --steps 10")
     more = {"steps": steps, "tool_calls": tool_calls, "tokens": tokens, "seconds": seconds}
-    return extended(run_id, more, parse_dollars(cost), by, Screen(as_json=as_json))
+    return extended(run_id, more, dollars, by, Screen(as_json=as_json))

@@ -22,7 +22,7 @@ def inbox(*, limit: int, as_json: bool) -> Exit:
 
 @click.command(cls=Command, examples=["loopwright show", "loopwright show 19ac1e"])
 @click.argument("run_id", metavar="[RUN]", required=False)
-@click.option("--thread", default="", metavar="ID", help="Only the runs of this conversation.")
+@click.option("--thread", default="", metavar="ID", help="Only the runs of this thread.")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="How many runs at most.")
 @as_json
 def show(*, run_id: str | None, thread: str, limit: int, as_json: bool) -> Exit:
