@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from loopwright.errors import ApprovalNotFound
@@ -36,7 +36,7 @@ class Approval:
     description: str
     allowed: tuple[str, ...]
     """The decisions that can be taken."""
-    payload: dict[str, Any]
+    payload: dict[str, Any] = field(repr=False)
     """What clients of LangGraph are shown."""
     effect_id: str
     """The effect whose outcome is asked about; empty for an approval."""

@@ -27,7 +27,7 @@ from loopwright.checkpoints import Checkpoints, Ledger, Saver
 from loopwright.models import Native, Price
 from loopwright.nodes import AgentSpec, Ledgers, Node, RestoreContext, act, guard, observe, reason, reopen
 from loopwright.policy import Check, Compaction, Loops, Reflect, Rule, build_answer_rules
-from loopwright.state import AgentInput, AgentState, Budget, Limits, Rate
+from loopwright.state import AgentInput, AgentState, Budget, Limits, Rate, refuse_unknown
 from loopwright.tools import Caps, Retry
 
 from .building import build_spec, change_spec, check_checkpoints
@@ -223,6 +223,8 @@ def create_agent(
         ConfigurationError: Naming what was set up wrongly, and the way out; nothing is left to fail at run time.
     """
     check_checkpoints(checkpoints)
+    if "checkpointer" not in unknown:  # that has an answer of its own
+        refuse_unknown("create_agent", unknown, tuple(create_agent.__kwdefaults__ or ()))
     spec = build_spec(
         model=model,
         tools=tools,

@@ -149,6 +149,13 @@ def test_no_more_than_so_many_at_once(door: Any) -> None:
     assert [str(number) for number in range(6)] == [m.text for m in state["messages"] if m.type == "tool"]
 
 
+def test_a_misspelt_option_is_refused_with_the_one_that_was_meant() -> None:
+    """An option that is dropped in silence could be the one that bounds the run."""
+    misspelt: dict[str, Any] = {"limit": None}
+    with pytest.raises(ConfigurationError, match="create_agent has no option limit; did you mean limits"):
+        create_agent("demo", [], **misspelt)
+
+
 def test_a_checkpointer_of_ones_own_is_refused() -> None:
     """Saver and ledger belong together: the message names the option that takes both."""
     with pytest.raises(ConfigurationError, match="checkpoints="):

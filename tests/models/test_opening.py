@@ -58,7 +58,7 @@ def test_anthropic() -> None:
     """By name, with its own key, and known by its name in the ledger."""
     with pytest.raises(ConfigurationError, match="ANTHROPIC_API_KEY"):
         open_model("anthropic:claude-haiku-4-5")
-    with pytest.raises(ConfigurationError, match="ChatAnthropic has no option temprature"):
+    with pytest.raises(ConfigurationError, match="ChatAnthropic has no option temprature; did you mean temperature"):
         open_model("anthropic:claude-haiku-4-5", api_key=SecretStr("k"), temprature=1)
     assert "claude-haiku-4-5" == model_name(open_model("anthropic:claude-haiku-4-5", api_key=SecretStr("k")))
 

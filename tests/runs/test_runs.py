@@ -93,6 +93,26 @@ def test_what_runs_themselves_have_no_option_for(checkpoints: Checkpoints) -> No
         next(SyncRuns(agent, checkpoints).stream("Hello.", thread_id="t", **misspelt))
 
 
+def test_runs_want_an_agent_and_checkpoints(checkpoints: Checkpoints) -> None:
+    """Given in the other order, or as a URL, they are refused, without the value: it may hold a password."""
+    kind: Any
+    for kind in (Runs, SyncRuns):
+        with pytest.raises(ConfigurationError, match=r"agent is a Checkpoints; .* Runs\(agent, checkpoints\)"):
+            kind(checkpoints, build())
+        with pytest.raises(ConfigurationError, match="checkpoints is a str; give what open_checkpoints"):
+            kind(build(), "postgresql://app:secret@db/shop")
+        with pytest.raises(ConfigurationError, match="checkpoints is a NoneType; give what open_checkpoints"):
+            kind(build(), None)
+
+
+def test_a_printed_result_is_short(checkpoints: Checkpoints) -> None:
+    """It can be logged: how the run stands and what waits, without the transcript, the trail or a client's payload."""
+    result = SyncRuns(build(), checkpoints).run("Pay my bill.", thread_id="t")
+    assert ("waiting", 1) == (result.status, len(result.approvals))
+    assert "approvals=(Approval(id=" in repr(result)
+    assert [] == [name for name in ("messages=", "trail=", "payload=", "HumanMessage") if name in repr(result)]
+
+
 @pytest.mark.parametrize(
     ("function", "options"),
     [

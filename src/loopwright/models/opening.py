@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
@@ -112,9 +113,12 @@ def _anthropic(model: str, options: dict[str, Any]) -> BaseChatModel:
 
 def _check_options(client: str, kind: type[BaseChatModel], model: str, options: Mapping[str, Any]) -> None:
     aliases = {field.alias for field in kind.model_fields.values() if field.alias}
-    unknown = sorted(set(options) - set(kind.model_fields) - aliases)
+    known = {*kind.model_fields, *aliases}
+    unknown = sorted(set(options) - known)
     if unknown:
-        raise ConfigurationError(f"{client} has no option {', '.join(unknown)}", model=model, options=unknown)
+        close = get_close_matches(unknown[0], sorted(known), 1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise ConfigurationError(f"{client} has no option {', '.join(unknown)}{hint}", model=model, options=unknown)
     if twice := sorted({"model", "model_name"} & {*options}):
         text = f"the model is {model!r} by its name, and {twice[0]}={options[twice[0]]!r}; leave the option out"
         raise ConfigurationError(text, model=model, options=twice)

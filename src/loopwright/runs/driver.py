@@ -59,6 +59,16 @@ def _unheard(_result: RunResult) -> None:
     """Nobody wants to know."""
 
 
+def _check_parts(agent: object, checkpoints: object) -> None:
+    """Refuse what is none, without its value: a URL may hold a password."""
+    if not isinstance(agent, Agent):
+        text = f"agent is a {type(agent).__name__}; give what create_agent returned: Runs(agent, checkpoints)"
+        raise ConfigurationError(text, option="agent")
+    if not isinstance(checkpoints, Checkpoints):
+        text = f"checkpoints is a {type(checkpoints).__name__}; give what open_checkpoints('sqlite:///runs.db') returns"
+        raise ConfigurationError(text, option="checkpoints")
+
+
 class Driver:
     """Takes a thread's lease, finds out from ledger and checkpoint what is to be done, and does it.
 
@@ -79,8 +89,10 @@ class Driver:
         What `on_rest` hears is how each run stands that comes to rest here.
 
         Raises:
-            ConfigurationError: If an option is unknown, or the reference is no text, or one that no store can keep.
+            ConfigurationError: If agent or checkpoints are none, an option is unknown, or the reference is no text, or
+                one that no store can keep.
         """
+        _check_parts(agent, checkpoints)
         refuse_unknown("Runs", options, DrivingOptions.__annotations__)
         reference = options.get("reference", "")
         _check_name("reference", reference)

@@ -75,7 +75,10 @@ class Parked:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run stands: every ending, and every pause, has this shape."""
+    """How a run stands: every ending, and every pause, has this shape.
+
+    Its `repr` leaves out what is long: trail, messages, objections, compactions, failures and state.
+    """
 
     run_id: str
     thread_id: str
@@ -85,15 +88,15 @@ class RunResult:
     answer: str
     """The final answer; of a run that was stopped, the best so far; often empty while it goes on."""
     error: str
-    """What failed, for the stop reason `error`."""
+    """What failed, for the stop reason `error`; what was wrong with the answer, for `unverified`."""
     over_limit: StopReason | None
     """The limit that the final answer itself went over; the answer is kept all the same."""
     limit: str
     """Which limit ended it, in words: the run's, its thread's or a budget's, and how much; else empty."""
     usage: Usage
-    trail: tuple[TrailEntry, ...]
+    trail: tuple[TrailEntry, ...] = field(repr=False)
     """One record a call of this run."""
-    messages: tuple[AnyMessage, ...]
+    messages: tuple[AnyMessage, ...] = field(repr=False)
     """The thread's transcript; copies."""
     approvals: tuple[Approval, ...]
     """What waits for a person, oldest first."""
@@ -102,13 +105,13 @@ class RunResult:
 
     `Any`: each agent has its own type. As plain data where the form has changed since, and it fits no more.
     """
-    objections: tuple[Objection, ...] = ()
+    objections: tuple[Objection, ...] = field(default=(), repr=False)
     """What was wrong with final answers on the way, oldest first: by whom, at which step, and what."""
-    compactions: tuple[CompactionRecord, ...] = ()
+    compactions: tuple[CompactionRecord, ...] = field(default=(), repr=False)
     """What of the transcript was no longer sent whole, once it had outgrown the context window; oldest first."""
-    failures: tuple[FailedAttempt, ...] = ()
+    failures: tuple[FailedAttempt, ...] = field(default=(), repr=False)
     """The newest attempts at a model that failed, whatever came of the run."""
-    state: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    state: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
     """The thread's open channels (`state_schema=`) as they stand; copies. Those that hold nothing yet are left out.
 
     `Any`: they are the user's own.
