@@ -402,6 +402,17 @@ def test_the_same_transcript_gives_the_same_reply() -> None:
     assert 0 < first.usage_metadata["input_tokens"] < longer.usage_metadata["input_tokens"]
 
 
+def test_among_tools_that_it_does_not_know_it_says_so() -> None:
+    """Whatever is asked: an agent of somebody else's needs a real model."""
+
+    def deploy(service: str) -> None:
+        """Deploy a service."""
+
+    for said in ("Deploy the shop.", "Refund my order A100."):
+        reply = DemoModel().bind_tools([deploy]).invoke(said)
+        assert ([], True) == (reply.tool_calls, "set OPENAI_API_KEY" in reply.text)
+
+
 def test_it_says_what_it_is() -> None:
     """The banner for the screen says that this is no language model."""
     assert "not a language model" in BANNER

@@ -10,6 +10,12 @@ from .case import ESCALATE, LOOKUP, POLICY, REFUND, Case
 from .phrases import PHRASES
 from .request import Intent
 
+KNOWN = frozenset((LOOKUP, POLICY, REFUND, ESCALATE))
+STRANGER = (
+    "I am the demo model, no language model, and can use none of this agent's tools: I know those of loopwright's own"
+    " support agent only. Use a real model: set OPENAI_API_KEY, or name one."
+)
+"""Said instead of a plan where only tools are bound that the stand-in cannot use."""
 _REASON = 500
 
 
@@ -31,6 +37,8 @@ class Move:
 
 def next_move(case: Case) -> Move:
     """Decide what comes next; the same case gives the same move."""
+    if case.tools and case.tools.keys().isdisjoint(KNOWN):
+        return Move(STRANGER)
     phrases, request = PHRASES[case.request.language], case.request
     if request.intent is Intent.OTHER:
         return Move(phrases.help)
