@@ -13,11 +13,14 @@ import httpx
 import pytest
 from tests.world.servers import Server, wait_until
 
+from loopwright import SyncRuns, open_checkpoints
 from loopwright.graphs.shop import Order, Shop
+from loopwright.graphs.support import agent
 
 pytestmark = pytest.mark.timeout(120)
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+REFERENCE = "loopwright.graphs.support:agent"
 TOTAL = 250_000
 _codes = count(1)
 
@@ -28,7 +31,9 @@ class Service(Server):
     def __init__(self, folder: Path) -> None:
         self.shop = Shop(folder / "shop.db")
         self._client = httpx.Client()
-        settings = {"LOOPWRIGHT_CHECKPOINTS": f"sqlite:///{folder / 'runs.db'}", "LOOPWRIGHT_SHOP": str(self.shop.path)}
+        self.database = f"sqlite:///{folder / 'runs.db'}"
+        settings = {"LOOPWRIGHT_CHECKPOINTS": self.database, "LOOPWRIGHT_SHOP": str(self.shop.path)}
+        settings["RECOVER_SECONDS"] = "0.2"
         command = ["uvicorn", "--app-dir", str(EXAMPLES), "fastapi_service:app", "--port", "{port}"]
         super().__init__(folder, command, probe="/approvals", env=settings)
 
@@ -122,6 +127,13 @@ def test_the_service_can_end_between_the_two_requests(tmp_path: Path, ending: si
         service.approve(asked["id"], "ana")
         service.rest(run_id, "succeeded")
         assert [TOTAL] == service.paid(code)
+
+
+def test_what_a_process_left_is_found_later(service: Service) -> None:
+    """A lease outlives its process, and so the service's first look: it looks again."""
+    with open_checkpoints(service.database) as checkpoints:
+        left = SyncRuns(agent, checkpoints, reference=REFERENCE).start("Where is A1?", thread_id="left")
+    service.rest(left.id, "succeeded")
 
 
 def test_a_request_sent_twice_starts_one_run(service: Service) -> None:
