@@ -22,6 +22,7 @@ from loopwright.models import (
     spoken_to,
     tokens_of,
     usage_of_error,
+    why_broken,
 )
 from loopwright.policy import Left, Room, seconds_left
 from loopwright.state import (
@@ -237,6 +238,8 @@ async def _call(attempt: _Try) -> dict[str, Any] | Failed:
         if voice is not None:
             voice.hang_up()
     reached(CrashPoint.AFTER_MODEL)
+    if why := why_broken(reply):
+        return Failed(ConnectionError(why), why, Cure.AGAIN, await _paid(attempt, reply))
     return await _decided(attempt, reply)
 
 
@@ -269,6 +272,14 @@ async def _charge(attempt: _Try, error: Exception) -> UsageRecord:
     return add_attempt(usage, tokens, cost)
 
 
+async def _paid(attempt: _Try, reply: BaseMessage) -> UsageRecord:
+    """Count what a reply took."""
+    tokens = tokens_of(reply, attempt.room.tokens.input)
+    cost = attempt.port.spec.price(tokens) if attempt.port.spec.price else 0
+    await _settle(attempt, tokens, cost)
+    return add_attempt(attempt.state["usage"], tokens, cost)
+
+
 async def _settle(attempt: _Try, tokens: Tokens, cost_nano: int) -> None:
     """Note what an attempt really took."""
     ledger = await attempt.port.ledger()
@@ -288,10 +299,7 @@ async def _decided(attempt: _Try, reply: BaseMessage) -> dict[str, Any]:
     """Turn a reply into the update: the message, the decision, and what it cost."""
     state, port, run = attempt.state, attempt.port, attempt.state["run"]
     message, decision = read_reply(reply, f"{run['id']}/{attempt.step}", ids_of(state["messages"]))
-    tokens = tokens_of(reply, attempt.room.tokens.input)
-    cost = port.spec.price(tokens) if port.spec.price else 0
-    await _settle(attempt, tokens, cost)
-    usage = add_seconds(add_step(add_attempt(state["usage"], tokens, cost)), port.elapsed())
+    usage = add_seconds(add_step(await _paid(attempt, reply)), port.elapsed())
     match purpose_of(state):
         case Purpose.WRAP_UP:
             return {**_last_words(decision, message), "usage": usage}

@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.world.wires import OPENAI, every_wire, is_openai, run
+from openai.types.chat import ChatCompletion
+from pydantic import SecretStr
+from tests.world.wires import ANTHROPIC, OPENAI, STREAM, every_wire, is_openai, run
 
 from loopwright import RunStatus, StopReason
+from loopwright.models import Cure, cure_of, may_have_cost
+from loopwright.models.openai_chat import OpenAIChat
 from loopwright.testing import Reply, call
 
 LOOK = ("look", '{"order_id": "A1"}')
@@ -30,6 +34,46 @@ def test_c33_an_empty_reply_is_told_and_the_run_goes_on(wire: dict[str, Any], ho
     result, server, _ = run(wire, [call("look", order_id="A1"), empty(wire, how), "done"])
     assert (RunStatus.SUCCEEDED, "done", 3) == (result.status, result.answer, result.usage.steps)
     assert "empty" in str(server.requests[2].body["messages"][-1]["content"])
+
+
+@every_wire
+def test_a_provider_that_fails_in_the_midst_of_a_reply_brings_no_answer(wire: dict[str, Any]) -> None:
+    """However much of it came: the attempt has failed, and what it reports is paid."""
+    result, _, _ = run(wire, [Reply("Half an answ", finish="error", tokens=(70, 7))])
+    assert (RunStatus.FAILED, "", 77) == (result.status, result.answer, result.usage.tokens)
+    assert "ended by 'error'" in result.error
+
+
+@pytest.mark.parametrize("wire", [{**ANTHROPIC, "options": {}}, {**ANTHROPIC, "options": STREAM}])
+def test_blocks_without_what_makes_them_one(wire: dict[str, Any]) -> None:
+    """A call without a name is told as one; a text that is null is none; a kind nobody knows is no answer."""
+    nameless: dict[str, Any] = {"type": "tool_use", "id": "t1", "name": None, "input": {}}
+    # Not streamed, the provider's own client warns of a kind that it does not know; streamed, it knows no null text.
+    odd = [{"type": "some_new_kind", "data": "x"} if wire["options"] else {"type": "text", "text": None}]
+    result, server, _ = run(wire, [Reply(content=[*odd, nameless]), Reply(content=odd), "Done."])
+    assert ("Done.", 3) == (result.answer, result.usage.steps)
+    assert "a name is of letters" in str(server.requests[1].body["messages"][-1])
+
+
+@pytest.mark.parametrize("wire", [{**OPENAI, "options": {}}])
+def test_a_content_that_is_no_text_may_have_cost_something(wire: dict[str, Any]) -> None:
+    """The client cannot read it: asking again may help, and the provider has worked."""
+    result, _, _ = run(wire, [Reply(content={"not": "a text"})])
+    assert (RunStatus.FAILED, True) == (result.status, result.usage.output_tokens > 1000)
+
+
+def test_a_reply_without_a_choice_is_none() -> None:
+    """As one of which nothing came: it is asked for again, and the provider may have worked."""
+    body: dict[str, Any] = {"id": "a", "object": "chat.completion", "created": 0, "model": "m"}
+    model = OpenAIChat(model="m", api_key=SecretStr("k"))
+    nothing: list[Any] = [[], None]
+    for choices in nothing:
+        with pytest.raises(ConnectionError, match="no choice") as caught:
+            model._create_chat_result(ChatCompletion.model_construct(**body, choices=choices))  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # as the client does it
+        assert (Cure.AGAIN, True) == (cure_of(caught.value), may_have_cost(caught.value))
+    failed: Any = ChatCompletion.model_construct(**body, choices=[], error={"message": "Upstream error", "code": 502})
+    with pytest.raises(ValueError, match="Upstream error"):
+        model._create_chat_result(failed)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # as above
 
 
 @every_wire

@@ -11,7 +11,9 @@ import httpx2
 import openai
 import pytest
 from langchain_core.exceptions import ContextOverflowError, ModelRefusalError, ModelTimeoutError
+from langchain_core.messages import AIMessage
 from openai.types.chat import ChatCompletion
+from pydantic import ValidationError
 
 from loopwright.models import Cure, asked_pause, cure_of, may_have_cost, usage_of_error
 
@@ -44,6 +46,13 @@ class NamedLikeAClients(Exception):
     """An exception of a client that is not installed here."""
 
 
+def unreadable() -> ValidationError:
+    """Return what clients raise for a reply whose content is no text."""
+    with pytest.raises(ValidationError) as caught:
+        AIMessage(content=5)  # type: ignore[call-overload] # pyright: ignore[reportArgumentType, reportCallIssue]  # wrong on purpose
+    return caught.value
+
+
 def named(name: str, **fields: Any) -> Exception:
     """Return an exception of a class with this name."""
     kind: type[NamedLikeAClients] = type(name, (NamedLikeAClients,), fields)
@@ -57,6 +66,9 @@ def named(name: str, **fields: Any) -> Exception:
         *(by_anthropic(status) for status in (429, 500, 503, 529)),
         by_openai(429, code="rate_limit_exceeded"),
         by_openai(429, "Too many tokens, please wait before trying again."),
+        unreadable(),
+        ValueError({"message": "Upstream error", "code": 502}),
+        ValueError({"message": "Overloaded", "code": "server_error"}),
         by_anthropic(200, "overloaded_error"),
         openai.APIError("An error occurred during streaming", REQUEST, body={"type": "server_error"}),
         openai.APIConnectionError(request=REQUEST),
@@ -97,6 +109,7 @@ def test_what_can_pass_is_tried_again(error: Exception) -> None:
         by_anthropic(400, "invalid_request_error", "input length and `max_tokens` exceed context limit: 9 + 2 > 10"),
         by_openai(400, "the request exceeds the available context size", "exceed_context_size_error"),
         by_anthropic(404, "not_found_error"),
+        ValueError({"message": "No credits", "code": 402}),
         by_anthropic(401, "authentication_error"),
         ContextOverflowError("too long"),
     ],

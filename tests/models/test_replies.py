@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 
-from loopwright.models import estimate_input, ids_of, read_reply, tokens_of
+from loopwright.models import estimate_input, ids_of, read_reply, tokens_of, why_broken
 from loopwright.state import CallTools, FinalAnswer, Malformed, Refused
 from loopwright.testing import check_transcript
 
@@ -28,6 +28,7 @@ def asked(call_id: str | None, value: int = 1) -> ToolCall:
     return ToolCall(name="echo", args={"value": value}, id=call_id, type="tool_call")
 
 
+UNREAD = "the call could not be read; name a tool, and give its arguments as a JSON object"
 TABLE: list[tuple[AIMessage, Any]] = [
     (message("It is 4."), FinalAnswer("It is 4.")),
     (message([{"type": "text", "text": "It is 4."}]), FinalAnswer("It is 4.")),
@@ -39,6 +40,14 @@ TABLE: list[tuple[AIMessage, Any]] = [
     (message("", finish="length"), Malformed("truncated")),
     (message("", calls=[asked("c1")], finish="length"), Malformed("truncated")),
     (message("", finish="MAX_TOKENS"), Malformed("truncated")),
+    (message("Let me", finish="pause_turn"), Malformed("truncated", "Let me")),
+    (message("", finish="MALFORMED_FUNCTION_CALL"), Malformed("unreadable", "", UNREAD)),
+    (
+        message("I look.", calls=[asked("c1")], finish="malformed_function_call"),
+        Malformed("unreadable", "I look.", UNREAD),
+    ),
+    (message("It is", finish="RECITATION"), Refused("It is")),
+    (message("It is 4.", finish="some_new_word"), FinalAnswer("It is 4.")),
     (message("", finish="SAFETY"), Refused("The model's provider filtered the reply.")),
     (message("", finish="content_filter"), Refused("The model's provider filtered the reply.")),
     (message("Half a", finish="content_filter"), Refused("Half a")),
@@ -74,6 +83,35 @@ def test_table(reply: AIMessage, decision: Any) -> None:
     kept, found = read_reply(reply, "r/1")
     assert decision == found
     check_transcript([kept] if kept else [])
+
+
+@pytest.mark.parametrize("finish", ["error", "abort", "network_error", "insufficient_system_resource"])
+def test_a_reply_in_which_the_provider_failed_is_none(finish: str) -> None:
+    """What came of it is no answer, whole as it may look."""
+    assert finish in why_broken(message("It is", finish=finish))
+    assert "" == why_broken(message("It is", finish="stop"))
+
+
+def test_what_no_store_takes_is_replaced_wherever_it_stands() -> None:
+    """In what the model thought too, which goes back to its provider; and what a server set is not kept."""
+    thought = {"type": "thinking", "thinking": "h\ud800m", "signature": "signed"}
+    reply = message([thought, {"type": "text", "text": "I\x00look."}], calls=[asked("c1")])
+    reply.response_metadata["headers"] = {"set-cookie": "secret"}
+    kept, _ = read_reply(reply, "r/1")
+    assert kept is not None
+    assert [{**thought, "thinking": "h\ufffdm"}, {"type": "text", "text": "I\ufffdlook."}] == kept.content
+    assert {"finish_reason": "stop"} == kept.response_metadata
+    assert [asked("c1")] == kept.tool_calls
+
+
+@pytest.mark.parametrize("odd", [-1_000_000, 2**62])
+def test_an_odd_report_is_not_believed_later(odd: int) -> None:
+    """Neither does it make room for the next call, nor does it fill the thread for ever."""
+    usage: Any = {"input_tokens": odd, "output_tokens": odd, "total_tokens": odd}
+    said = AIMessage("x" * 40, usage_metadata=usage)
+    assert 104 + 14 == estimate_input([HumanMessage("x" * 400), said])
+    usage["input_tokens"] = 300
+    assert 300 == estimate_input([HumanMessage("x" * 400), AIMessage("x" * 40, usage_metadata=usage)])
 
 
 def test_calls_with_a_thought() -> None:

@@ -69,6 +69,7 @@ TABLE: list[tuple[AIMessage, Tokens]] = [
     (reply(usage=ANTHROPIC_RAW), Tokens(9, 5, 4, 2, 2)),
     (reply(whole(9, 5), token_usage={"prompt_tokens": 900}), Tokens(9, 5)),
     (reply(token_usage={"prompt_tokens": None, "completion_tokens": "5"}), Tokens(77, 14, estimated=True)),
+    (reply(whole(10**12, 2**62)), Tokens(77, 14, estimated=True)),
     (reply(usage="free"), Tokens(77, 14, estimated=True)),
     (reply(), Tokens(77, 14, estimated=True)),
     (reply(whole(0, 0)), Tokens(77, 14, estimated=True)),

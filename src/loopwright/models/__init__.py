@@ -9,7 +9,7 @@ from .forms import AnswerForm, Native, UnfitAnswer, build_form, check_form
 from .keys import hide_keys
 from .opening import default_model, model_name, open_model
 from .prices import Price, Pricer, dearest, is_kept_an_hour, known_price, to_nano
-from .replies import ids_of, read_reply
+from .replies import ids_of, read_reply, why_broken
 from .strict import strict_arguments
 from .usage import count_text, estimate_input, estimate_tools, reported_input, size_of, tokens_of
 
@@ -51,4 +51,5 @@ __all__ = [
     "to_nano",
     "tokens_of",
     "usage_of_error",
+    "why_broken",
 ]

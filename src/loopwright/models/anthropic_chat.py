@@ -21,9 +21,7 @@ class AnthropicChat(ChatAnthropic):
     @override
     def _format_output(self, data: Any, **kwargs: Any) -> ChatResult:
         bad = [block for block in data.content if block.type == "tool_use" and not isinstance(block.input, dict)]
-        if not bad:
-            return super()._format_output(data, **kwargs)
-        good = [block for block in data.content if block not in bad]
+        good = [_named(block) for block in data.content if block not in bad and not _is_blank(block)]
         result = super()._format_output(data.model_copy(update={"content": good}), **kwargs)
         message: Any = result.generations[0].message
         message.invalid_tool_calls.extend(_unread(block) for block in bad)
@@ -51,6 +49,17 @@ class AnthropicChat(ChatAnthropic):
             yield held.take(chunk)
         for chunk in held.give():
             yield chunk
+
+
+def _named(block: Any) -> Any:
+    """Return a block whose name is a text: without one the client would take the whole reply for none."""
+    is_nameless = block.type == "tool_use" and not isinstance(block.name, str)
+    return block.model_copy(update={"name": ""}) if is_nameless else block
+
+
+def _is_blank(block: Any) -> bool:
+    """Tell whether a block of text has none: the client would take `null` for the reply's content."""
+    return block.type == "text" and not isinstance(block.text, str)
 
 
 def _unread(block: Any) -> InvalidToolCall:

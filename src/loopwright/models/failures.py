@@ -22,7 +22,7 @@ from langchain_core.exceptions import (
     ModelTimeoutError,
 )
 from langchain_core.messages import AIMessage
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from loopwright.state import Tokens
 
@@ -106,6 +106,8 @@ _LOCAL = (FileNotFoundError, PermissionError, FileExistsError, IsADirectoryError
 _UNSENT_NAMES = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ClientConnectorError", "gaierror"})
 """No connection came about, so nothing was asked of the provider."""
 _MOST_CAUSES = 8
+_REPLIES = ("AIMessage", "AIMessageChunk")
+"""What clients make of a reply."""
 
 
 def cure_of(error: BaseException) -> Cure:
@@ -124,7 +126,7 @@ def cure_of(error: BaseException) -> Cure:
         return Cure.ELSEWHERE
     if status in _ERROR_STATUS:
         return _cure_of_status(cast("int", status))
-    if codes & _PASSING or isinstance(error, _PASSING_KINDS) or _is_of_wire(error):
+    if codes & _PASSING or isinstance(error, _PASSING_KINDS) or _is_of_wire(error) or _is_no_reply(error):
         return Cure.AGAIN
     return Cure.NONE
 
@@ -160,7 +162,8 @@ def may_have_cost(error: BaseException) -> bool:
     """
     if _status(error) in _ERROR_STATUS or any(_is_unsent(cause) for cause in _causes(error)):
         return False
-    return _is_of_wire(error) or bool({*_codes(error)} & _PASSING) or isinstance(error, _PASSING_KINDS)
+    is_passing = bool({*_codes(error)} & _PASSING) or isinstance(error, _PASSING_KINDS)
+    return is_passing or _is_of_wire(error) or _is_no_reply(error)
 
 
 def usage_of_error(error: BaseException) -> Tokens | None:
@@ -212,14 +215,22 @@ def _status(error: BaseException) -> int | None:
             status: object = getattr(holder, name, None)
             if isinstance(status, int) and not isinstance(status, bool):
                 return int(status)
-    return None
+    status = _told(error).get("code")
+    return status if isinstance(status, int) and not isinstance(status, bool) else None
+
+
+def _told(error: BaseException) -> Mapping[str, Any]:
+    """Return an error that came in a body with status 200, as gateways send it, and LangChain raises it."""
+    first = error.args[0] if isinstance(error, ValueError) and error.args else None
+    return _mapping(first.model_dump() if isinstance(first, BaseModel) else first)
 
 
 def _codes(error: BaseException) -> Iterator[str]:
     """Yield what the provider calls the error."""
     own = {"code": getattr(error, "code", None), "type": getattr(error, "type", None)}
+    told = _told(error)
     body, response = _mapping(getattr(error, "body", None)), _mapping(getattr(error, "response", None))
-    for holder in (own, body, _mapping(body.get("error")), _mapping(response.get("Error"))):
+    for holder in (own, told, body, _mapping(body.get("error")), _mapping(response.get("Error"))):
         yield from (value for name in ("code", "type", "Code") if isinstance(value := holder.get(name), str))
 
 
@@ -236,6 +247,11 @@ def _is_of_wire(error: BaseException) -> bool:
     if isinstance(error, OSError):  # `TimeoutError` and `ConnectionError` are some
         return not isinstance(error, _LOCAL)
     return isinstance(error, json.JSONDecodeError) or bool(_names(error) & _PASSING_NAMES)
+
+
+def _is_no_reply(error: BaseException) -> bool:
+    """Tell whether a client got what is no reply by its provider's protocol: no text for the content, say."""
+    return isinstance(error, ValidationError) and error.title in _REPLIES
 
 
 def _is_unsent(error: BaseException) -> bool:

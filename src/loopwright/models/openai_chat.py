@@ -24,6 +24,7 @@ class OpenAIChat(ChatOpenAI):
     @override
     def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> ChatResult:
         if isinstance(response, ChatCompletion):
+            _check_choices(response)
             for choice in response.choices or ():
                 for call in choice.message.tool_calls or ():
                     if call.type == "function":
@@ -51,6 +52,16 @@ class OpenAIChat(ChatOpenAI):
             yield held.take(chunk)
         for chunk in held.give():
             yield chunk
+
+
+def _check_choices(response: ChatCompletion) -> None:
+    """Refuse a reply that holds none.
+
+    Raises:
+        ConnectionError: Unless the body tells of an error, which the client raises.
+    """
+    if not response.choices and not getattr(response, "error", None):
+        raise ConnectionError("the model's reply was empty: there is no choice in it")
 
 
 def _refusal(chunk: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ from loopwright.state import (
     digest,
     excerpt,
     storable,
+    storable_data,
 )
 
 MALFORMED = "malformed"
@@ -26,12 +27,20 @@ MALFORMED = "malformed"
 NAMELESS = "unknown"
 """Stands for the name of a call that has none."""
 
-_CUT = ("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded")
-_FILTERED = ("content_filter", "content_filtered", "guardrail_intervened", "refusal", "safety")
+_CUT = ("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded", "pause_turn")
+_FILTERED = (
+    *("content_filter", "content_filtered", "guardrail_intervened", "refusal", "safety", "image_safety"),
+    *("blocklist", "prohibited_content", "recitation", "sensitive", "spii"),
+)
+_BROKEN = ("abort", "aborted", "cancelled", "error", "insufficient_system_resource", "network_error")
+"""The provider failed in the midst of it, and says so where it would say that it ended."""
+_UNREADABLE = ("malformed_function_call", "unexpected_tool_call", "malformed_tool_call")
 _FINISH = ("finish_reason", "stop_reason", "done_reason", "stopReason")
 _CALL_BLOCKS = ("tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "input_json_delta", "function_call")
 _RAW_CALLS = ("tool_calls", "function_call", "refusal")
 """Of `additional_kwargs`: clients send them again beside what we keep, or in its place."""
+_HEADERS = "headers"
+"""Of `response_metadata`: cookies are among them, which are not to be stored."""
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 """What each provider takes as an id: OpenAI bounds its length, Anthropic its characters."""
@@ -53,7 +62,10 @@ def read_reply(reply: BaseMessage, place: str, taken: Container[str | None] = ()
         return _without_calls(message, said, place), Refused(said)
     if finish in _CUT:
         return (_without_calls(message, text, place) if text else None), Malformed("truncated", text)
-    if wrong := str(message.response_metadata.get(MALFORMED) or ""):
+    wrong = str(message.response_metadata.get(MALFORMED) or "")
+    if finish in _UNREADABLE:
+        wrong = wrong or "the call could not be read; name a tool, and give its arguments as a JSON object"
+    if wrong:
         return (_without_calls(message, text, place) if text else None), Malformed("unreadable", text, wrong)
     calls = _calls(message, place, taken)
     if calls:
@@ -82,8 +94,8 @@ def _cleaned(reply: BaseMessage, taken: Container[str | None]) -> AIMessage:
     changes: dict[str, Any] = {}
     if message.id in taken:
         changes["id"] = None
-    if message.text != storable(message.text):
-        changes["content"] = storable(message.text)
+    if message.content != (content := storable_data(message.content)):
+        changes["content"] = content
     elif message.text and not message.text.strip():
         changes["content"] = _without_blanks(message)
     if message.name:
@@ -91,12 +103,20 @@ def _cleaned(reply: BaseMessage, taken: Container[str | None]) -> AIMessage:
     if any(name in message.additional_kwargs for name in _RAW_CALLS[:2]):
         kept = {name: value for name, value in message.additional_kwargs.items() if name not in _RAW_CALLS[:2]}
         changes["additional_kwargs"] = kept
+    if _HEADERS in message.response_metadata:
+        changes["response_metadata"] = {k: v for k, v in message.response_metadata.items() if k != _HEADERS}
     return message.model_copy(update=changes) if changes else message
 
 
 def is_whole(message: AIMessage) -> bool:
     """Tell whether a reply is all that the model wanted to say: neither cut nor filtered."""
-    return _finish(message) not in (*_CUT, *_FILTERED) and not refusal_of(message)
+    return _finish(message) not in (*_CUT, *_FILTERED, *_BROKEN) and not refusal_of(message)
+
+
+def why_broken(reply: BaseMessage) -> str:
+    """Say why a reply is none: its provider failed in the midst of it; empty for any other."""
+    finish = _finish(reply) if isinstance(reply, AIMessage) else ""
+    return f"the reply broke off: its provider says that it ended by {finish!r}" if finish in _BROKEN else ""
 
 
 def _without_blanks(message: AIMessage) -> Any:

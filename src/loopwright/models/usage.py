@@ -16,6 +16,8 @@ from loopwright.state import Tokens
 BYTES_A_TOKEN = 4
 """The usual rule of thumb for English text; used only where a provider reports nothing."""
 
+MOST_TOKENS = 100_000_000
+"""Of one call: no model takes or says so much, so that a larger figure is no report."""
 BLOCK_TOKENS = 1_500
 """Of an image or a file in a message: as much as a large image takes."""
 _COUNTED = (
@@ -89,7 +91,7 @@ def _first(report: Mapping[str, Any], names: Iterable[str]) -> int:
 def _count(report: Mapping[str, Any], name: str) -> int:
     """Return a count; 0 for none, and for what is none: a negative one would give tokens back."""
     value: object = report.get(name)
-    return max(0, int(value)) if isinstance(value, int | float) and value == value and abs(value) < 2**63 else 0  # noqa: PLR0124 -- a NaN is not equal to itself; no store takes more than 64 bits
+    return int(value) if isinstance(value, int | float) and 0 <= value <= MOST_TOKENS else 0
 
 
 def _details(report: Mapping[str, Any], names: Iterable[str]) -> Mapping[str, Any]:
@@ -127,7 +129,7 @@ def estimate_input(messages: Sequence[AnyMessage], *, tools: int = 0) -> int:
     tokens = 0
     for message in reversed(messages):
         if isinstance(message, AIMessage) and message.usage_metadata and reported_input(message):
-            return tokens + reported_input(message) + message.usage_metadata["output_tokens"]
+            return tokens + reported_input(message) + _count(message.usage_metadata, "output_tokens")
         tokens += size_of(message)
     return tokens + tools
 
@@ -135,7 +137,7 @@ def estimate_input(messages: Sequence[AnyMessage], *, tools: int = 0) -> int:
 def reported_input(message: BaseMessage) -> int:
     """Return the tokens that were sent for a reply, as its provider counted them; 0 where none did."""
     usage = message.usage_metadata if isinstance(message, AIMessage) else None
-    return max(0, usage["input_tokens"]) if usage else 0
+    return _count(usage, "input_tokens") if usage else 0
 
 
 def estimate_tools(tools: Sequence[BaseTool]) -> int:
