@@ -17,6 +17,7 @@ from loopwright.state import (
     Verdict,
     digest,
     in_utc,
+    is_too_deep,
     require_nothing,
     storable,
     storable_data,
@@ -257,6 +258,8 @@ def _parse_edit(given: Mapping[str, Any]) -> dict[str, Any] | None:
     named = "action" in inner or "name" in inner
     wrapped = named and isinstance(inner.get("args"), Mapping) and set(inner) <= {"args", "action", "name"}
     args = inner["args"] if wrapped else inner
+    if is_too_deep(args):
+        return None
     tool = (inner.get("action") or inner.get("name")) if wrapped else given.get("tool")
     edited: dict[str, Any] = {
         "type": "edit",

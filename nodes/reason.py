@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
+from langchain_core.messages import AIMessage, AnyMessage
 from langgraph.errors import GraphBubbleUp
 
 from loopwright.checkpoints import Attempt, GiveBack, Opened
@@ -232,15 +232,28 @@ async def _call(attempt: _Try) -> dict[str, Any] | Failed:
             return _stopped(attempt.state, spent, StopReason.DEADLINE, port)
         return Failed(error, f"no reply within {error.seconds:g} s", Cure.AGAIN, spent, attempt.number)
     except Exception as error:  # noqa: BLE001 -- whatever a client raises, the run ends with a status
-        said = f"{type(error).__name__}: {excerpt(hide_keys(safe_str(error), port.spec.model), 500)}"
+        said = _said(attempt, error)
         return Failed(error, said, cure_of(error), await _charge(attempt, error), attempt.number)
     finally:
         if voice is not None:
             voice.hang_up()
     reached(CrashPoint.AFTER_MODEL)
-    if why := why_broken(reply):
-        return Failed(ConnectionError(why), why, Cure.AGAIN, await _paid(attempt, reply))
-    return await _decided(attempt, reply)
+    try:
+        why, tokens = why_broken(reply), tokens_of(reply, room.tokens.input)
+        read = read_reply(reply, f"{attempt.run_id}/{attempt.step}", ids_of(attempt.state["messages"]))
+    except Exception as error:  # noqa: BLE001 -- whatever a client returns; its row stays open, as of a reply that got lost
+        said = f"the reply cannot be read: {_said(attempt, error)}"
+        spent = add_attempt(usage, room.tokens, room.cost_nano)
+        return Failed(error, said, Cure.AGAIN, spent, attempt.number)
+    used = await _paid(attempt, tokens)
+    if why:
+        return Failed(ConnectionError(why), why, Cure.AGAIN, used, attempt.number)
+    return _decided(attempt, used, *read)
+
+
+def _said(attempt: _Try, error: Exception) -> str:
+    """Return what is shown of an error: bounded, and without keys."""
+    return f"{type(error).__name__}: {excerpt(hide_keys(safe_str(error), attempt.port.spec.model), 500)}"
 
 
 def _seconds_left(attempt: _Try) -> float | None:
@@ -272,9 +285,8 @@ async def _charge(attempt: _Try, error: Exception) -> UsageRecord:
     return add_attempt(usage, tokens, cost)
 
 
-async def _paid(attempt: _Try, reply: BaseMessage) -> UsageRecord:
+async def _paid(attempt: _Try, tokens: Tokens) -> UsageRecord:
     """Count what a reply took."""
-    tokens = tokens_of(reply, attempt.room.tokens.input)
     cost = attempt.port.spec.price(tokens) if attempt.port.spec.price else 0
     await _settle(attempt, tokens, cost)
     return add_attempt(attempt.state["usage"], tokens, cost)
@@ -295,11 +307,10 @@ def _with_lost(usage: UsageRecord, lost: Sequence[Attempt]) -> UsageRecord:
     return usage
 
 
-async def _decided(attempt: _Try, reply: BaseMessage) -> dict[str, Any]:
-    """Turn a reply into the update: the message, the decision, and what it cost."""
+def _decided(attempt: _Try, used: UsageRecord, message: AIMessage | None, decision: Decision) -> dict[str, Any]:
+    """Return the update that a reply means: the message, the decision, and what was used, this attempt included."""
     state, port, run = attempt.state, attempt.port, attempt.state["run"]
-    message, decision = read_reply(reply, f"{run['id']}/{attempt.step}", ids_of(state["messages"]))
-    usage = add_seconds(add_step(await _paid(attempt, reply)), port.elapsed())
+    usage = add_seconds(add_step(used), port.elapsed())
     match purpose_of(state):
         case Purpose.WRAP_UP:
             return {**_last_words(decision, message), "usage": usage}

@@ -31,7 +31,7 @@ from .decisions import (
 from .limits import Limits
 from .options import refuse_unknown
 from .people import DECISIONS, Person, Requirement, name_key, person_of, require_nothing
-from .plain import canonical, digest, excerpt, storable, storable_data, to_plain
+from .plain import canonical, digest, excerpt, is_too_deep, storable, storable_data, to_plain
 from .rates import Rate
 from .records import (
     Added,
@@ -152,6 +152,7 @@ __all__ = [
     "instant_result",
     "is_amount",
     "is_span",
+    "is_too_deep",
     "last_text",
     "load_decision",
     "name_key",

@@ -73,6 +73,22 @@ def storable_data(value: Any) -> Any:
     return value
 
 
+MOST_DEPTH = 100
+"""How deep data may be nested: what reads and writes JSON and checkpoints gives up at some hundreds."""
+
+
+def is_too_deep(value: Any, most: int = MOST_DEPTH) -> bool:
+    """Tell whether JSON-like data is nested deeper than that.
+
+    >>> is_too_deep({"a": [1]}, 2), is_too_deep({"a": [[1]]}, 2)
+    (False, True)
+    """
+    if not isinstance(value, dict | list | tuple):
+        return False
+    parts = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
+    return most == 0 or any(is_too_deep(part, most - 1) for part in parts)
+
+
 def to_plain(value: Any) -> Any:
     """Return data without our enumerations, so that a checkpoint loads without importing them."""
     if type(value) in _LEAVES:

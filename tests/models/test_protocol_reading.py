@@ -52,6 +52,10 @@ UNREAD: dict[str, tuple[str, str]] = {
     "a thought that does not end": (f"<think>{USE}", "no object"),
     "a call in a thought that the template began": (f"I could {BARE} but no.</think>It is 4.", "no object"),
     "a name that stands twice": ('{"type": "tool", "type": "final", "answer": "x", "tool": "y"}', "breaks off"),
+    "nested too deep to be kept": (
+        f'{{"type": "final", "answer": {"[" * 252 + "]" * 252}}}',
+        "nested too deep",
+    ),
     "NaN": ('{"type": "tool", "tool": "pay", "input": {"amount": NaN}}', "breaks off"),
     "single quotes": ("{'type': 'final', 'answer': 'x'}", "no object"),
     "no tool": ('{"type": "tool", "input": {}}', "names no tool"),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 
+from loopwright import SyncRuns, create_agent, open_checkpoints
 from loopwright.models import estimate_input, ids_of, read_reply, tokens_of, why_broken
 from loopwright.state import CallTools, FinalAnswer, Malformed, Refused
-from loopwright.testing import check_transcript
+from loopwright.testing import ScriptedModel, check_transcript
 
 
 def message(content: Any = "", *, calls: Any = (), invalid: Any = (), finish: str = "stop", **extra: Any) -> AIMessage:
@@ -96,12 +98,39 @@ def test_what_no_store_takes_is_replaced_wherever_it_stands() -> None:
     """In what the model thought too, which goes back to its provider; and what a server set is not kept."""
     thought = {"type": "thinking", "thinking": "h\ud800m", "signature": "signed"}
     reply = message([thought, {"type": "text", "text": "I\x00look."}], calls=[asked("c1")])
-    reply.response_metadata["headers"] = {"set-cookie": "secret"}
+    reply.response_metadata |= {"headers": {"set-cookie": "secret"}, "deep": json.loads("[" * 300 + "]" * 300)}
     kept, _ = read_reply(reply, "r/1")
     assert kept is not None
     assert [{**thought, "thinking": "h\ufffdm"}, {"type": "text", "text": "I\ufffdlook."}] == kept.content
     assert {"finish_reason": "stop"} == kept.response_metadata
     assert [asked("c1")] == kept.tool_calls
+
+
+@pytest.mark.parametrize("depth", [120, 252, 800])
+def test_arguments_that_are_nested_too_deep_for_a_store_are_told(depth: int) -> None:
+    """Also where they stand in a block of the content; the run goes on."""
+    deep: Any = []
+    for _ in range(depth):
+        deep = [deep]
+    block = {"type": "tool_use", "id": "c1", "name": "echo", "input": {"value": deep}}
+    asks = message([{"type": "text", "text": "I look."}, block], calls=[{**asked("c1"), "args": {"value": deep}}])
+    kept, decision = read_reply(asks, "r/1")
+    assert isinstance(decision, CallTools)
+    assert "nested too deep" in decision.calls[0].error
+    assert "[[[" not in str(kept)
+    agent = create_agent(ScriptedModel([asks, "Done."]), [])
+    with open_checkpoints("memory:") as checkpoints:
+        assert "Done." == SyncRuns(agent, checkpoints).run("Echo.", thread_id="t").answer
+
+
+def test_what_a_provider_wants_back_stays_beside_a_call_that_is_mended() -> None:
+    """Google's signatures of thoughts, say; but no raw call, which would be sent beside ours."""
+    raw: Any = {"tool_calls": [{"id": "c1"}], "function_call": {"name": "echo"}}
+    reply = message("", calls=[asked("c1"), asked("c1", 2)], signatures={"c1": "signed"}, **raw)
+    kept, _ = read_reply(reply, "r/1")
+    assert kept is not None
+    assert {"signatures": {"c1": "signed"}} == kept.additional_kwargs
+    assert 2 == len({one["id"] for one in kept.tool_calls})
 
 
 @pytest.mark.parametrize("odd", [-1_000_000, 2**62])

@@ -138,6 +138,37 @@ def test_what_cannot_pass_is_asked_once(wire: dict[str, Any], door: Door, failur
     assert (1, Decimal(0)) == (came.result.usage.model_calls, came.result.usage.cost)
 
 
+def broken_call(**fields: Any) -> AIMessage:
+    """Return what a client of one's own may return: a message whose fields nobody has checked."""
+    return AIMessage("I look.").model_copy(update=fields)
+
+
+@both_doors
+@pytest.mark.parametrize(
+    "reply",
+    [
+        broken_call(tool_calls=None),
+        broken_call(tool_calls=[{"name": 5, "args": {}, "id": 7}]),
+    ],
+    ids=["calls", "name"],
+)
+def test_a_reply_that_cannot_be_read_is_asked_for_again(door: Door, reply: AIMessage) -> None:
+    """It counts as its worst case, and ends no run by an exception."""
+    model = ScriptedModel([reply, "Done."])
+    came = door(agent_of([model]))
+    assert ("Done.", 2) == (came.result.answer, came.result.usage.model_calls)
+    assert came.result.usage.output_tokens > 10_000
+    assert [False, True] == [one.settled for one in came.attempts]
+
+
+@both_doors
+def test_arguments_that_are_no_object_are_told(door: Door) -> None:
+    """Also where a client calls them a valid call."""
+    model = ScriptedModel([broken_call(tool_calls=[{"name": "look", "args": [1], "id": "c"}]), "Done."])
+    came = door(agent_of([model]))
+    assert "no JSON object" in came.result.trail[0]["observation"]
+
+
 @both_doors
 def test_a_programming_error_is_no_reason_to_ask_again(door: Door) -> None:
     """Neither the same model nor another one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,8 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a bad value": (edit(amount="abc"), "amount"),
     "an extra key": (edit(ammount=3), "ammount"),
     "nothing left": (edit({}), "order_id"),
+    "nested too deep": (edit(order_id=json.loads("[" * 300 + "]" * 300)), "nested too deep"),
+    "the same as data": ({"type": "edit", "args": {"amount": json.loads("[" * 300 + "]" * 300)}}, "is no decision"),
     "an unknown tool": (edit(tool="pey"), "no tool 'pey'"),
     "what a rule denies": (edit(amount=1000), "not so much"),
 }

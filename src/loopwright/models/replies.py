@@ -18,6 +18,7 @@ from loopwright.state import (
     RequestedCall,
     digest,
     excerpt,
+    is_too_deep,
     storable,
     storable_data,
 )
@@ -94,18 +95,25 @@ def _cleaned(reply: BaseMessage, taken: Container[str | None]) -> AIMessage:
     changes: dict[str, Any] = {}
     if message.id in taken:
         changes["id"] = None
-    if message.content != (content := storable_data(message.content)):
+    if message.content != (content := _storable(message.content)):
         changes["content"] = content
     elif message.text and not message.text.strip():
         changes["content"] = _without_blanks(message)
     if message.name:
         changes["name"] = None
-    if any(name in message.additional_kwargs for name in _RAW_CALLS[:2]):
-        kept = {name: value for name, value in message.additional_kwargs.items() if name not in _RAW_CALLS[:2]}
-        changes["additional_kwargs"] = kept
-    if _HEADERS in message.response_metadata:
-        changes["response_metadata"] = {k: v for k, v in message.response_metadata.items() if k != _HEADERS}
+    for field, left_out in (("additional_kwargs", _RAW_CALLS[:2]), ("response_metadata", (_HEADERS,))):
+        given: dict[str, Any] = getattr(message, field)
+        kept = {name: value for name, value in given.items() if name not in left_out and not is_too_deep(value)}
+        if len(kept) < len(given):
+            changes[field] = kept
     return message.model_copy(update=changes) if changes else message
+
+
+def _storable(content: Any) -> Any:
+    """Return a content whose texts every store takes, without blocks that none does: a call in one stands beside it."""
+    if isinstance(content, str):
+        return storable(content)
+    return storable_data([block for block in cast("list[Any]", content) if not is_too_deep(block)])
 
 
 def is_whole(message: AIMessage) -> bool:
@@ -167,8 +175,12 @@ def _legal(name: str) -> str:
     return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or NAMELESS
 
 
-def why_unstorable(args: Mapping[str, Any]) -> str:
+def why_unstorable(args: object) -> str:
     """Say why arguments could not be stored, or sent again; empty when they can."""
+    if not isinstance(args, dict):
+        return "the arguments are no JSON object"
+    if is_too_deep(args):
+        return "the arguments are nested too deep"
     try:
         text = json.dumps(args, ensure_ascii=False, allow_nan=False)
         text.encode()
@@ -204,8 +216,10 @@ def _with_calls(message: AIMessage, calls: tuple[RequestedCall, ...], place: str
     if same and not any(call.error for call in calls) and own <= {call.id for call in calls}:
         return _named(message, place)
     sent = [ToolCall(name=call.name, args=call.args, id=call.id, type="tool_call") for call in calls]
+    kept = {name: value for name, value in message.additional_kwargs.items() if name not in _RAW_CALLS}
     return AIMessage(
         content=_content_without_calls(message),
+        additional_kwargs=kept,  # such as signatures, which some providers want back
         tool_calls=sent,
         id=_named(message, place).id,
         usage_metadata=message.usage_metadata,

@@ -18,6 +18,7 @@ from loopwright.state import (
     Question,
     excerpt,
     in_utc,
+    is_too_deep,
     new_call,
     person_of,
 )
@@ -79,6 +80,9 @@ def _kept_call(approval: Approval) -> Call:
 
 def _plain(approval_id: str, call: Call, decision: object) -> dict[str, Any]:
     if isinstance(decision, PersonDecision):
+        if is_too_deep([dict(decision.args or {}), dict(decision.changes or {})]):
+            text = f"approval {approval_id}: the arguments are nested too deep to be kept"
+            raise InvalidDecision(text, approval_id=approval_id)
         return normal_decision(call, decision)
     parsed = parse_answer(decision) or _structured(call, decision)
     if parsed is None:

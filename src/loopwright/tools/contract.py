@@ -20,7 +20,7 @@ from typing import Any, Literal, cast, get_args
 from pydantic import BaseModel, InstanceOf, PydanticUserError, ValidationError
 
 from loopwright.errors import ConfigurationError, ToolError
-from loopwright.state import NANO, Happened, NotHappened, Rate, is_amount, is_span, storable
+from loopwright.state import NANO, Happened, NotHappened, Rate, is_amount, is_span, is_too_deep, storable
 
 from .nested import decode_nested
 from .retrying import Retry
@@ -194,11 +194,15 @@ class Contract:
 
         Raises:
             pydantic.ValidationError: If they do not fit the schema.
-            UnfitArguments: If they hold a number that is none, which every comparison in a rule would get wrong, or one
-                that no store can keep (a whole number above 64 bits); or if validating them twice gives something else
+            UnfitArguments: If they are nested too deep to be kept; if they hold a number that is none, which every
+                comparison in a rule would get wrong, or one that no store can keep (a whole number above 64 bits); or
+                if validating them twice gives something else
                 than validating them once, as a validator does that turns euros into cents.
         """
-        once = self.schema.model_validate(decode_nested(self.schema, args)).model_dump(mode="json")
+        decoded = decode_nested(self.schema, args)
+        if is_too_deep(decoded):
+            raise UnfitArguments(f"arguments for {self.name} are nested too deep")
+        once = self.schema.model_validate(decoded).model_dump(mode="json")
         # What was given too: pydantic writes a NaN in the midst of `Any` as null.
         if how := _unfit(once) or _unfit(dict(args)):
             raise UnfitArguments(f"arguments for {self.name} hold a number that {how}")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loopwright.models.strict import refuse_constant
-from loopwright.state import canonical
+from loopwright.state import canonical, is_too_deep
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def read_decision(text: str) -> ReadDecision:
     try:
         found = [*_objects(spoken)]
     except (ValueError, RecursionError):
-        return Unreadable("it holds an object that breaks off, or that is no JSON")
+        return Unreadable("it holds an object that breaks off, is nested too deep, or is no JSON")
     decisions = {canonical(value): value for value, _ in found if value.get("type") in ("tool", "final")}
     if not decisions:
         return Unreadable('it holds no object with "type": "tool" or "type": "final"')
@@ -84,7 +84,7 @@ def read_object(text: str) -> dict[str, Any]:
     try:
         found = [*_objects(spoken)]
     except (ValueError, RecursionError):
-        raise ValueError("it holds an object that breaks off, or that is no JSON") from None
+        raise ValueError("it holds an object that breaks off, is nested too deep, or is no JSON") from None
     if any(spoken[:start].rstrip().endswith("[") for _, (start, _) in found):
         raise ValueError("it holds a list, and one JSON object is wanted")
     different = {canonical(value): value for value, _ in found}
@@ -98,7 +98,7 @@ def _objects(text: str) -> Iterator[tuple[dict[str, Any], tuple[int, int]]]:
     """Yield the outermost objects, each with its place.
 
     Raises:
-        ValueError: If one breaks off, or cannot be read.
+        ValueError: If one breaks off, or cannot be read or stored.
     """
     decoder = json.JSONDecoder(strict=False, parse_constant=refuse_constant, object_pairs_hook=_once)
     place = 0
@@ -107,6 +107,8 @@ def _objects(text: str) -> Iterator[tuple[dict[str, Any], tuple[int, int]]]:
             place = start + 1
             continue
         value, place = decoder.raw_decode(text, start)
+        if is_too_deep(value):
+            raise ValueError("nested too deep")
         yield value, (start, place)
 
 
