@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .agent import DEFAULT_NAME, Agent, build_ring, change_agent, compile_agent, create_agent
+from .alone import alone
 from .calling import room_for_steps
 from .checking import CheckReport, check
 from .linting import Finding
@@ -12,6 +13,7 @@ __all__ = [
     "Agent",
     "CheckReport",
     "Finding",
+    "alone",
     "build_ring",
     "change_agent",
     "check",

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -22,6 +23,7 @@ from langchain_core.tools import BaseTool
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
+from langgraph.types import StateSnapshot
 
 from loopwright.checkpoints import Checkpoints, Ledger, Saver
 from loopwright.models import Native, Price
@@ -30,6 +32,7 @@ from loopwright.policy import Check, Compaction, Loops, Reflect, Rule, build_ans
 from loopwright.state import AgentInput, AgentState, Budget, Limits, Rate, refuse_unknown
 from loopwright.tools import Caps, Retry
 
+from .alone import abegun, alone, begun, config_alone, context_around
 from .building import build_spec, change_spec, check_checkpoints
 from .calling import (
     check_labels,
@@ -91,9 +94,23 @@ class Agent(CompiledStateGraph[AgentState, Any, AgentInput, AgentState]):
         self.spec = spec
         self.ledger = ledger
 
+    def get_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
+        """Return a thread's state, from the agent's own saver: also within another agent's tool."""
+        own = config_alone(config)
+        with nullcontext() if own is None else alone():
+            return super().get_state(own or config, subgraphs=subgraphs)
+
+    async def aget_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
+        """Do the same, awaited."""
+        own = config_alone(config)
+        with nullcontext() if own is None else alone():
+            return await super().aget_state(own or config, subgraphs=subgraphs)
+
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002 -- LangGraph's name
         """Stream as LangGraph does, within the agent's limits; each checkpoint is stored before the next step."""
-        checked = checked_config(self.spec.limits, config, self.config)
+        own = config_alone(config)
+        options = options if own is None else context_around(self.spec, options)
+        checked = checked_config(self.spec.limits, own or config, self.config)
         checked = with_room_to_listen(self.spec.limits, checked, options, self.stream_mode)
         given, options = self.spec.open_channels.plain_input(input), with_context(self.spec, options)
         if is_resume(input):
@@ -102,18 +119,20 @@ class Agent(CompiledStateGraph[AgentState, Any, AgentInput, AgentState]):
             check_labels(self.spec.budgets, checked)
         saver = own_saver(self)
         if saver is None:
-            yield from super().stream(given, checked, **options)
+            yield from begun(super().stream(given, checked, **options), is_alone=own is not None)
             return
         checked = of_own_call(checked)
         try:
             with kept_alive(self.ledger, checked):
-                yield from super().stream(given, checked, **_durable(options))
+                yield from begun(super().stream(given, checked, **_durable(options)), is_alone=own is not None)
         finally:
             saver.flush(checked)
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:  # noqa: A002 -- LangGraph's name
         """Do the same, awaited."""
-        checked = checked_config(self.spec.limits, config, self.config)
+        own = config_alone(config)
+        options = options if own is None else context_around(self.spec, options)
+        checked = checked_config(self.spec.limits, own or config, self.config)
         given, options = self.spec.open_channels.plain_input(input), with_context(self.spec, options)
         if is_resume(input):
             checked = await asyncio.to_thread(checked_resume, self, input, checked)
@@ -121,13 +140,15 @@ class Agent(CompiledStateGraph[AgentState, Any, AgentInput, AgentState]):
             check_labels(self.spec.budgets, checked)
         saver = own_saver(self)
         if saver is None:
-            async for part in super().astream(given, checked, **options):
+            async for part in abegun(super().astream(given, checked, **options), is_alone=own is not None):
                 yield part
             return
         checked = of_own_call(checked)
         try:
             with kept_alive(self.ledger, checked):
-                async for part in super().astream(given, checked, **_durable(options)):
+                async for part in abegun(
+                    super().astream(given, checked, **_durable(options)), is_alone=own is not None
+                ):
                     yield part
         finally:
             await saver.aflush(checked)

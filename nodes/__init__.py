@@ -13,6 +13,7 @@ from .ledgers import Ledgers
 from .node import PLACES_KEY, Node, run_through
 from .observe import observe
 from .parking import waits_for_model
+from .pausing import TOOL_KEY
 from .place import BRANCH_KEY, LABELS_KEY, REQUESTER_KEY, RUN_ID_KEY
 from .port import HEARD_KEY, PROGRESS, TOKENS_KEY
 from .questions import WAKE, parse_answer, payload_of, respond_with
@@ -31,6 +32,7 @@ __all__ = [
     "REQUESTER_KEY",
     "RUN_ID_KEY",
     "TOKENS_KEY",
+    "TOOL_KEY",
     "WAKE",
     "ActTask",
     "AgentSpec",

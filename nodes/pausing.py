@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -9,12 +10,17 @@ from itertools import count
 from typing import Any
 
 from langchain_core.runnables.config import var_child_runnable_config
-from langgraph._internal._constants import CONFIG_KEY_SCRATCHPAD, CONFIG_KEY_SEND
+from langgraph._internal._constants import CONFIG_KEY_SCRATCHPAD, CONFIG_KEY_SEND, CONFIG_KEY_TASK_ID
 from langgraph.errors import GraphInterrupt
 from pydantic_core import to_jsonable_python
 
 from loopwright.state import storable_data
 from loopwright.tools import to_text
+
+from .place import BRANCH_KEY, RUN_ID_KEY
+
+TOOL_KEY = "__loopwright_tool"
+"""In `configurable`, within the body of a tool: the `act` task that runs it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,32 +36,41 @@ class Asked:
         return to_text(self.value)
 
 
-def asked_by(pause: GraphInterrupt) -> Asked:
-    """Return what was asked; of several questions at once, as a graph within a tool can put them, the first."""
+def asked_by(pause: GraphInterrupt) -> Asked | None:
+    """Return what was asked; None where a graph within the tool asks several things at once.
+
+    Nobody could tell then which of them an answer is for: they are asked by `act` tasks that run side by side.
+    """
     interrupts: Sequence[Any] = pause.args[0] if pause.args else ()
+    if len(interrupts) > 1:
+        return None
     value: Any = getattr(interrupts[0], "value", None) if interrupts else None
     return Asked(storable_data(to_jsonable_python(value, fallback=repr, inf_nan_mode="strings")))
 
 
 @contextmanager
-def answered(answers: Sequence[Any]) -> Generator[None]:
-    """Let the first calls of `interrupt` within the block return these answers, in order.
+def within_tool(answers: Sequence[Any]) -> Generator[None]:
+    """Let the calls of `interrupt` within the block return these answers, in order; and mark it as a tool's body.
 
-    LangGraph keeps them by the task that paused. Here the pause was the guard's, in another task; and each try of a
-    tool begins to count anew.
+    LangGraph keeps answers by the task that paused. Here the pause was the guard's, in another task; and each try of a
+    tool begins to count anew. A graph that the tool calls asks here for what its own nodes have no answer to, so that
+    it gets them too. Which run this is, and on which branch, is not for an agent to know that is a node of it.
     """
     config = var_child_runnable_config.get()
-    if not answers or config is None:
+    if config is None:
         yield
         return
     given = config.get("configurable", {})
-    pad = replace(
-        given[CONFIG_KEY_SCRATCHPAD],
-        interrupt_counter=count().__next__,
-        get_null_resume=_nothing,
-        resume=[*answers],
-    )
-    told = {**given, CONFIG_KEY_SCRATCHPAD: pad, CONFIG_KEY_SEND: _unsent}
+    told = {**given, TOOL_KEY: given.get(CONFIG_KEY_TASK_ID), RUN_ID_KEY: "", BRANCH_KEY: None}
+    if answers:
+        left = deque(answers)
+        pad = replace(
+            given[CONFIG_KEY_SCRATCHPAD],
+            interrupt_counter=count().__next__,
+            get_null_resume=lambda consume=False: _next(left, consume=consume),
+            resume=[],
+        )
+        told |= {CONFIG_KEY_SCRATCHPAD: pad, CONFIG_KEY_SEND: _unsent}
     token = var_child_runnable_config.set({**config, "configurable": told})
     try:
         yield
@@ -63,8 +78,11 @@ def answered(answers: Sequence[Any]) -> Generator[None]:
         var_child_runnable_config.reset(token)
 
 
-def _nothing(_consume: bool = False) -> None:  # noqa: FBT001, FBT002 -- LangGraph's signature
-    """Return no further answer: the next question is put to a person."""
+def _next(left: deque[Any], *, consume: bool) -> Any:
+    """Return the next answer; None where there is none: that question is put to a person."""
+    if not left:
+        return None
+    return left.popleft() if consume else left[0]
 
 
 def _unsent(_writes: Sequence[Any]) -> None:

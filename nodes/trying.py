@@ -7,7 +7,7 @@ from loopwright.tools import Contract, Effect, Late, Output, safe_str, to_output
 
 from .channels import OpenChannels
 from .pacing import keep_pace
-from .pausing import answered
+from .pausing import within_tool
 from .port import Port
 
 
@@ -39,7 +39,7 @@ async def run_tool(
     while True:
         left = until - port.elapsed() if tries else seconds
         try:
-            with answered(call.get("resumes", ())):
+            with within_tool(call.get("resumes", ())):
                 value = await port.tool(contract, call["args"], effect, left, late)
         except Exception as error:
             wait = _wait(contract, error, len(tries) + 1, port)

@@ -15,7 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from loopwright.errors import ConfigurationError
-from loopwright.graphs import Agent
+from loopwright.graphs import Agent, alone
 from loopwright.nodes import HEARD_KEY
 
 from .alongside import alongside
@@ -80,7 +80,8 @@ class BlockingDoor(Door):
 
     async def snapshot(self, agent: Agent, config: RunnableConfig) -> StateSnapshot:
         """Read it here."""
-        return agent.get_state(config)
+        with alone():
+            return agent.get_state(config)
 
     async def updates(
         self, agent: Agent, given: Any, config: RunnableConfig, context: Any, *, tokens: bool = False
@@ -127,7 +128,8 @@ class AsyncDoor(Door):
 
     async def snapshot(self, agent: Agent, config: RunnableConfig) -> StateSnapshot:
         """Await it."""
-        return await agent.aget_state(config)
+        with alone():
+            return await agent.aget_state(config)
 
     async def updates(
         self, agent: Agent, given: Any, config: RunnableConfig, context: Any, *, tokens: bool = False
