@@ -16,6 +16,7 @@ from langgraph.prebuilt import InjectedState, ToolRuntime
 from langgraph.types import Command, Overwrite
 from tests.world.cart import build
 from tests.world.doors import DOORS, Desk, DoorName
+from tests.world.gates import Gate, wait_until
 from tests.world.nursery import KILLED, Nursery
 from tests.world.plans import planned
 from tests.world.refund import later
@@ -260,6 +261,27 @@ def test_updates_that_do_not_fit_together_stop_no_run(checkpoints: Checkpoints, 
     assert ("succeeded", ["ana", "bo"]) == (result.status, result.state["names"])
     texts = [message.text for message in result.messages if message.type == "tool"]
     assert [False, True, False] == ["its update of the state was not taken in" in text for text in texts]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_late_tool_brings_its_update_with_its_result(checkpoints: Checkpoints, door: DoorName) -> None:
+    """While a person is asked what became of it, it comes to its end: that answers, and the update is taken in."""
+    gate = Gate()
+
+    @tool(effect="write", timeout=0.05)
+    def late() -> Command[Any]:
+        """Do it slowly. Use it when asked."""
+        gate.pass_through()
+        return Command(update={"best": 5})
+
+    agent = create_agent(planned([call("late"), "Done."]), [late], permissions=[allow("late")], state_schema=Wide)
+    desk = Desk(agent, checkpoints, door)
+    waiting = desk.run()
+    assert "outcome_unknown" == waiting.approvals[0].question
+    gate.open()
+    wait_until(lambda: not checkpoints.ledger.approvals.list_open(waiting.run_id))
+    result = desk.wait(waiting.run_id)
+    assert ("succeeded", 5, "updated best") == (result.status, result.state["best"], result.trail[0]["observation"])
 
 
 def test_a_message_in_between_keeps_what_was_done(checkpoints: Checkpoints) -> None:
