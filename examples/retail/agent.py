@@ -1,6 +1,6 @@
 """A shop's agent that looks up a thousand orders, and changes one only when its customer, or a person, says yes.
 
-    loopwright run --agent examples.retail.agent:agent "My name is Yusuf Rossi, zip 19122. Where is my order #W2378156?"
+    loopwright run --agent examples.retail.agent:agent "I am Aarav Santos, zip 76134. Where is my order #W9672333?"
 
 Run it from the repository's root. `RETAIL_BOOKS` names the shop's database, by default `.loopwright/retail.db`, which
 is filled from the data set that `RETAIL_DATA` names, by default the small sample of the tests.

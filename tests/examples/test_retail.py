@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from examples.retail import agent
 from examples.retail.agent import build_retail_agent
 from examples.retail.changes import cancel, change_payment
 from examples.retail.records import Address, Method, Order, Payment, User
@@ -38,6 +40,17 @@ FOUND_NOTHING = {
 def open_branch(request: pytest.FixtureRequest, tmp_path: Path) -> Branch:
     """The sample; and the whole data set where it is there."""
     return Branch(tmp_path, request.param)
+
+
+def test_who_the_pages_speak_of_is_in_the_sample(tmp_path: Path) -> None:
+    """Pasted as they stand, the commands of the README and of the agent's module find their customer and order."""
+    shop = Branch(tmp_path, SAMPLE).first
+    pages = [(Path(agent.__file__).parent / "README.md").read_text(encoding="utf-8"), str(agent.__doc__)]
+    for first, last, code in re.findall(r"I am (\w+) (\w+), zip (\d+)", "".join(pages)):
+        found = shop.user_by_name(first, last, code)
+        user = shop.user(found)
+        assert user is not None
+        assert {*re.findall(r"#W\d+", "".join(pages))} <= {*user.orders}
 
 
 def outcomes(results: Iterator[tuple[Task, RunResult]]) -> Iterator[tuple[str, str, str]]:
