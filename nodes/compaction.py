@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from loopwright.models import count_text, reported_input, size_of
 from loopwright.policy import (
@@ -35,14 +35,13 @@ from loopwright.state import (
     load_decision,
 )
 
-from .context import is_users, taint_of
+from .context import taint_of
 from .last_words import taken_as_words
+from .pieces import ROOM_FOR_MARKS, piece_of
 from .spec import AgentSpec
 from .summary import cut_summary, part_of
-from .view import Places, digest_of, is_shortenable, pinned_of, place_behind, places_in, summary_message, view_of
+from .view import Places, digest_of, pinned_of, place_behind, places_in, summary_message, view_of
 
-ROOM_FOR_MARKS = 80
-"""Tokens that the notice and the marks of a shortened result take at most."""
 ROOM_TO_GO_ON = 40
 """Tokens of what is put between a summary and the turns behind it."""
 STEPS_TO_SUMMARISE = 2
@@ -139,7 +138,7 @@ class _Planner:
         self.most = _most(state["run"], spec)
 
     def context(self) -> Context:
-        pieces = [self._piece(place) for place in range(self.places.left_out, len(self.messages))]
+        pieces = self._pieces()
         layout = self._layout()
         scale = self._scale(pieces, layout)
         frame = self._frame(scale)
@@ -181,29 +180,17 @@ class _Planner:
     def _layout(self) -> Layout:
         base, record = self.places.left_out, self.record
         shares = record["shares"] if record else {}
-        known = {
-            place - base: shares[str(self.messages[place].id)]
-            for place in range(base, len(self.messages))
-            if str(self.messages[place].id) in shares
-        }
+        names = [str(message.id) for message in self.messages[base:]] if shares else []
+        known = {place: shares[name] for place, name in enumerate(names) if name in shares}
         return Layout(short=max(0, self.places.short - base), shares=known)
 
-    def _piece(self, place: int) -> Piece:
-        message = self.messages[place]
-        tokens = size_of(message)
-        if isinstance(message, ToolMessage) and is_shortenable(message):
-            text = message.text
-
-            def shown(share: int) -> int:
-                return count_text(text[:share]) + ROOM_FOR_MARKS
-
-            return Piece(tokens, shown=shown, characters=len(text))
-        return Piece(
-            tokens,
-            is_pinned=place in self.pinned or isinstance(message, SystemMessage),
-            is_reply=isinstance(message, AIMessage),
-            is_users=is_users(message),
-        )
+    def _pieces(self) -> list[Piece]:
+        base = self.places.left_out
+        pieces = [piece_of(message) for message in self.messages[base:]]
+        for place in self.pinned:
+            if place >= base:
+                pieces[place - base] = replace(pieces[place - base], is_pinned=True)
+        return pieces
 
     def _frame(self, scale: float) -> Frame:
         """Return what the pieces must fit into, in our own estimate: the provider's count divided by its scale."""

@@ -164,7 +164,8 @@ def test_a_context_need_not_be_made_to_be_copied() -> None:
 def test_a_predicate_changes_nothing() -> None:
     """It sees copies: neither the call, nor the run's memory, nor what the next predicate sees."""
     run, thread = RunRecord(**RUN), ThreadRecord(**THREAD)
-    call = ProposedCall("pay", "write", {"amount": 60, "to": ["ana"]}, run, thread, [])
+    trail: Any = [{"tool": "pay", "args": {"amount": 1}}]
+    call = ProposedCall("pay", "write", {"amount": 60, "to": ["ana"]}, run, thread, trail)
 
     def meddle(seen: ProposedCall) -> bool:
         args: Any = seen.args
@@ -173,8 +174,10 @@ def test_a_predicate_changes_nothing() -> None:
         args["to"].clear()
         seen.run["status"] = "succeeded"
         seen.thread["window"].update(pay=[])
+        trail[0]["args"].clear()
         trail.append({})
         return False
 
     assert screen([deny("pay", when=meddle), allow("pay", when=small)], call).verdict == "ask"
-    assert ProposedCall("pay", "write", {"amount": 60, "to": ["ana"]}, RUN, THREAD, []) == call
+    before: Any = [{"tool": "pay", "args": {"amount": 1}}]
+    assert ProposedCall("pay", "write", {"amount": 60, "to": ["ana"]}, RUN, THREAD, before) == call

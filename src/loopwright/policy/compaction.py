@@ -141,7 +141,9 @@ class TooLong:
 def size_of_layout(pieces: Sequence[Piece], layout: Layout, frame: Frame) -> int:
     """Return what is sent by a layout, in estimated tokens."""
     summary = max(frame.summary, frame.longest_summary) if is_left_out(pieces, layout.cut) else frame.summary
-    return frame.fixed + summary + sum(_sizes(pieces, layout))
+    is_whole = not (layout.cut or layout.short or layout.shares)
+    sent = [piece.tokens for piece in pieces] if is_whole else _sizes(pieces, layout)
+    return frame.fixed + summary + sum(sent)
 
 
 def _sizes(pieces: Sequence[Piece], layout: Layout) -> Iterator[int]:

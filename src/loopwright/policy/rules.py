@@ -22,6 +22,7 @@ from loopwright.state import (
     is_span,
     refuse_unknown,
     require_nothing,
+    to_plain,
 )
 
 EFFECTS = ("read", "idempotent", "write")
@@ -74,11 +75,12 @@ class ProposedCall:
     """The open channels (`state_schema=`), as they stood when the call was proposed. `Any`: they are the user's own."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ProposedCall:
-        """Return a copy; what a context holds need not be made to be copied."""
-        copied = {
-            each.name: copy.deepcopy(getattr(self, each.name), memo) for each in fields(self) if each.name != "context"
+        """Return a copy; what a context holds need not be made to be copied. A trail is plain data, and can be long."""
+        own = {"context": _copied(self.context, memo), "trail": to_plain([*self.trail])}
+        rest = {
+            each.name: copy.deepcopy(getattr(self, each.name), memo) for each in fields(self) if each.name not in own
         }
-        return ProposedCall(**copied, context=_copied(self.context, memo))
+        return ProposedCall(**rest, **own)
 
 
 def _copied(context: Any, memo: dict[int, Any]) -> Any:
