@@ -10,9 +10,10 @@ from typing import Any
 from langgraph.checkpoint.base import DeltaChannelHistory
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-Written = tuple[int, str, str, str, int, str, bytes, str]
-"""A stored write: the place of its checkpoint in `Chain.ids`, channel, task path, task, index, type, value, and id of
-the checkpoint."""
+Written = tuple[Any, str, str, str, int, str, bytes, str]
+"""A stored write: what orders its checkpoint, channel, task path, task, index, type, value, and id of the checkpoint.
+
+A checkpoint is ordered by its place in `Chain.ids`; in a straight chain by its id, too."""
 _ORDER = itemgetter(0, 2, 3, 4)
 """LangGraph's `writes_sort_key`, within the order of the checkpoints."""
 
@@ -52,10 +53,22 @@ class Chain:
         return True
 
     def walk(self, parents: Mapping[str, str | None], newest: str | None) -> None:
-        """Enter all ancestors of a checkpoint."""
+        """Enter all ancestors of a checkpoint, as far as they are there."""
         parent = parents.get(newest or "")
-        while parent is not None and self.enter(parent):
-            parent = parents.get(parent)
+        while parent is not None and parent in parents and self.enter(parent):
+            parent = parents[parent]
+
+    def is_straight(self, line: Mapping[str, object], newest: str | None) -> bool:
+        """Tell whether a thread is nothing but this chain and the checkpoint that it leads to, in the order of ids.
+
+        Then all writes that stand before it count, and none need be sought ancestor by ancestor.
+        """
+        ids = [*self.ids, newest or ""]
+        return not self._seeds and len(line) == len(ids) and ids == sorted(ids)
+
+    def of_ancestors(self, rows: Iterable[Written]) -> list[Written]:
+        """Return those that were written on an ancestor, of rows that begin with the id of a checkpoint."""
+        return [row for row in rows if row[0] in self._seen]
 
     def may_hold(self, counters: str | None) -> bool:
         """Tell whether this ancestor may hold a value, by the JSON text of its `counters_since_delta_snapshot`."""
@@ -70,13 +83,13 @@ class Chain:
     def history(self, rows: Iterable[Written], serde: SerializerProtocol) -> dict[str, DeltaChannelHistory]:
         """Put the stored values and the writes together, oldest first."""
         found: dict[str, DeltaChannelHistory] = {channel: {"writes": []} for channel in self._channels}
-        oldest = dict.fromkeys(self._channels, 0)
+        oldest: dict[str, int] = {}
         for channel, (number, value) in self._seeds.items():
             found[channel]["seed"] = value
             oldest[channel] = len(self._walked) - number
         lists = {channel: history["writes"] for channel, history in found.items()}
         load = serde.loads_typed
         for place, channel, _, task_id, _, kind, value, _ in sorted(rows, key=_ORDER):
-            if place >= oldest[channel]:
+            if channel not in oldest or place >= oldest[channel]:
                 lists[channel].append((task_id, channel, load((kind, value))))
         return found

@@ -27,6 +27,8 @@ from .database import (
 BUSY_SECONDS = 30.0
 """How long a write waits for another process's write before it is an error."""
 WAL_POLL_SECONDS = 0.02
+CACHE_KIB = 16_384
+"""Of the database at most so much is kept in memory: a long thread is read again and again as a run goes on."""
 
 
 class SqliteDatabase(Database):
@@ -61,6 +63,7 @@ class SqliteDatabase(Database):
         if not self.is_memory:
             self._use_wal()
         self.connection.execute("pragma synchronous = full")
+        self.connection.execute(f"pragma cache_size = -{CACHE_KIB}")
         if found < SCHEMA_VERSION:
             with self.cursor(transaction=True) as cursor:
                 note = "pragma user_version = {}".format

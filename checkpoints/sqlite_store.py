@@ -30,7 +30,7 @@ from .sqlite import SqliteDatabase, translated
 from .store import Batch, Seal, TaskWrites, WriteRow, name_checkpoint, name_write, place_of, sealed_write
 
 _MOVED = "this thread has moved on"
-_FENCE = ("lw_children", "lw_one_child", "lw_one_root")
+_FENCE = ("lw_line", "lw_one_child", "lw_one_root")
 _PUT = (
     "insert or replace into checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type,"
     " checkpoint, metadata) values (?, ?, ?, ?, ?, ?, ?)"
@@ -50,14 +50,15 @@ _WRITTEN = (
 # `cross join` fixes the order of the loops: one look-up by primary key for each ancestor.
 _ANCESTORS = """
 with recursive chain (id, parent, metadata) as (
-    select checkpoint_id, parent_checkpoint_id, case when ?4 then metadata end from checkpoints
+    select checkpoint_id, parent_checkpoint_id, metadata from checkpoints
     where thread_id = ?1 and checkpoint_ns = ?2 and checkpoint_id = ?3
     union all
-    select c.checkpoint_id, c.parent_checkpoint_id, case when ?4 then c.metadata end from chain cross join checkpoints c
+    select c.checkpoint_id, c.parent_checkpoint_id, c.metadata from chain cross join checkpoints c
     where c.thread_id = ?1 and c.checkpoint_ns = ?2 and c.checkpoint_id = chain.parent
 )
 select id, json_extract(cast(metadata as text), '$.counters_since_delta_snapshot') from chain limit -1 offset 1
 """
+_LINE = "select checkpoint_id, parent_checkpoint_id from checkpoints where thread_id = ? and checkpoint_ns = ?"
 _METADATA = "select metadata from checkpoints where thread_id = ? and checkpoint_ns = ? and checkpoint_id = ?"
 _CHECKPOINT = (
     "select type, checkpoint, checkpoint_id from checkpoints"
@@ -68,6 +69,10 @@ select given.key, w.channel, w.task_path, w.task_id, w.idx, w.type, w.value, w.c
 from json_each(?1) as given cross join writes w
 where w.thread_id = ?2 and w.checkpoint_ns = ?3 and w.checkpoint_id = given.value
     and w.channel in (select value from json_each(?4))
+"""
+_WRITES_BEFORE = """
+select checkpoint_id, channel, task_path, task_id, idx, type, value, checkpoint_id from writes
+where thread_id = ? and checkpoint_ns = ? and checkpoint_id < ? and channel in (select value from json_each(?))
 """
 _PLACE = ("thread_id", "checkpoint_ns", "checkpoint_id")
 
@@ -184,20 +189,33 @@ class SqliteStore(SqliteSaver):
         """Return what delta channels are built from, without deserializing every ancestor as LangGraph's saver does."""
         chain, given = Chain(channels), place_of(config)
         newest = get_checkpoint_id(config) or self._newest_id(config)
-        place = (str(given["thread_id"]), str(given.get("checkpoint_ns", "")))
+        place, wanted = (str(given["thread_id"]), str(given.get("checkpoint_ns", ""))), json.dumps([*channels])
         reading = self.cursor(transaction=False)
         with self._database.reading(), reading as cursor, self.cursor(transaction=False) as other:
             found = other.execute(_METADATA, (*place, newest)).fetchone()
-            asks = found is not None and not is_stored_nowhere(json.loads(found[0]), channels)
-            for checkpoint_id, counters in cursor.execute(_ANCESTORS, (*place, newest, asks)):
-                if chain.is_over or not chain.enter(checkpoint_id):
-                    break
-                if self._seal.is_on or (asks and chain.may_hold(counters)):  # sealed, only the values are believed
-                    chain.look_into(self._values(other, place, checkpoint_id))
-            if chain.ids and not asks:  # `prune` may have stored them there since the run began that counts on
-                chain.look_into(self._values(other, place, chain.ids[0]))
-            rows = other.execute(_WRITES_ON, (json.dumps(chain.ids), *place, json.dumps([*channels]))).fetchall()
+            # Under encryption, only what is sealed is believed: then each ancestor is looked into.
+            if not self._seal.is_on and found is not None and is_stored_nowhere(json.loads(found[0]), channels):
+                line = dict(cursor.execute(_LINE, place).fetchall())
+                chain.walk(line, newest)
+                if chain.ids:  # `prune` may have stored them there since the run began that counts on
+                    chain.look_into(self._values(other, place, chain.ids[0]))
+                if chain.is_straight(line, newest):
+                    before = cursor.execute(_WRITES_BEFORE, (*place, newest, wanted))
+                    return chain.history(chain.of_ancestors(before), self.serde)
+            else:
+                self._walk(chain, place, newest, cursor, other)
+            rows = other.execute(_WRITES_ON, (json.dumps(chain.ids), *place, wanted)).fetchall()
         return chain.history(rows, self.serde)
+
+    def _walk(
+        self, chain: Chain, place: tuple[str, str], newest: str | None, cursor: sqlite3.Cursor, other: sqlite3.Cursor
+    ) -> None:
+        """Walk to where every channel has its stored value; one cursor walks, the other one looks."""
+        for checkpoint_id, counters in cursor.execute(_ANCESTORS, (*place, newest)):
+            if chain.is_over or not chain.enter(checkpoint_id):
+                break
+            if self._seal.is_on or chain.may_hold(counters):
+                chain.look_into(self._values(other, place, checkpoint_id))
 
     def _values(self, cursor: sqlite3.Cursor, place: tuple[str, str], checkpoint_id: str) -> Mapping[str, Any]:
         kind, blob, _ = cursor.execute(_CHECKPOINT, (*place, checkpoint_id)).fetchone()

@@ -1,7 +1,9 @@
 -- One history a thread: a checkpoint has one child and a thread one root, save for branches that were asked for.
 -- A unique index would do under a plain insert; LangGraph's `insert or replace` would delete the winner's row for it.
 
-create index if not exists lw_children on checkpoints (thread_id, checkpoint_ns, parent_checkpoint_id);;
+-- Who is whose child; with the child's id, so that a thread's line is read without its checkpoints.
+drop index if exists lw_children;;
+create index if not exists lw_line on checkpoints (thread_id, checkpoint_ns, parent_checkpoint_id, checkpoint_id);;
 
 create trigger if not exists lw_one_child before insert on checkpoints
 when new.parent_checkpoint_id is not null

@@ -42,6 +42,13 @@ def branch(agent: Agent, _checkpoints: Checkpoints) -> None:
     agent.update_state(older.config, {"messages": [AIMessage("Else.", id="else")]}, as_node="observe")
 
 
+def strand(_agent: Agent, checkpoints: Checkpoints) -> None:
+    """Somebody died between a write and its checkpoint, which never came: its id lies between those that did."""
+    between = [*checkpoints.saver.list(PLACE)][3].checkpoint["id"][:-1]
+    place: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": between}}
+    checkpoints.saver.put_writes(place, [("messages", [AIMessage("Unheard.", id="unheard")])], "task")
+
+
 def prune(agent: Agent, checkpoints: Checkpoints) -> None:
     """It was pruned, and went on."""
     checkpoints.prune(older_than=-60)
@@ -59,7 +66,9 @@ def langgraphs(kept: Store) -> Generator[Any]:
             yield saver
 
 
-@pytest.mark.parametrize(("happens", "far"), [(leave, 3), (update, 1_000), (branch, 3), (prune, 1_000)])
+@pytest.mark.parametrize(
+    ("happens", "far"), [(leave, 3), (update, 1_000), (strand, 1_000), (branch, 3), (prune, 1_000)]
+)
 def test_it_is_what_langgraph_reads(
     monkeypatch: pytest.MonkeyPatch, kept: Store, happens: Callable[[Agent, Checkpoints], None], far: int
 ) -> None:

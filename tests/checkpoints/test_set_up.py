@@ -52,7 +52,7 @@ def stop_after_the_savers_tables(store: Store) -> None:
     store.run([f"drop trigger {name}" for name in ("lw_one_child", "lw_one_root")])
     named = "select name from sqlite_master where type = 'table' and name like 'lw\\_%' escape '\\'"
     store.run([f"drop table {table}" for (table,) in store.execute(named)])
-    store.run(["drop index lw_children", "pragma user_version = 0"])
+    store.run(["drop index lw_line", "pragma user_version = 0"])
 
 
 def stop_after_the_ledgers_tables(store: Store) -> None:

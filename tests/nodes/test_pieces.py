@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from loopwright.models import size_of
 from loopwright.nodes.pieces import known_pieces, piece_of
@@ -24,7 +24,7 @@ def test_it_is_forgotten_with_the_message() -> None:
     """A service would else keep what was said in every run."""
     gc.collect()
     before = known_pieces()
-    messages = [HumanMessage("Look."), AIMessage(""), ToolMessage("x" * 5_000, tool_call_id="a")]
+    messages: list[AnyMessage] = [HumanMessage("Look."), AIMessage(""), ToolMessage("x" * 5_000, tool_call_id="a")]
     assert [None, None, 5_000] == [piece.shown and piece.characters for piece in map(piece_of, messages)]
     assert before + len(messages) == known_pieces()
     messages.clear()
