@@ -1,7 +1,8 @@
 """Many runs, a few workers, and somebody who kills them at random: nothing is lost, nothing is done twice.
 
 `python -m tests.durability.chaos --seconds 60 --runs 200 --url sqlite:///runs.db` prints how it goes, and what was
-counted at the end. Without `--url` it takes a file in a folder of its own; with `--postgres` a server of its own.
+counted at the end; its exit code is 1 if anything was lost, or done twice. Without `--url` it takes a file in a folder
+of its own; with `--postgres` a server of its own.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import random
 import select
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -132,6 +134,11 @@ class Report:
     """Questions about an outcome that nobody knew."""
     seconds: float
 
+    @property
+    def is_as_promised(self) -> bool:
+        """Whether nothing was lost, and nothing was done twice."""
+        return (self.succeeded, self.paid, self.twice, self.crashed) == (self.runs, self.runs, 0, 0)
+
 
 class Chaos:
     """The workers, and who kills them."""
@@ -235,7 +242,9 @@ def main() -> None:
             server = stack.enter_context(Postgres())
             url = stack.enter_context(server.database()).url
         options = {"runs": given.runs, "seconds": given.seconds, "seed": given.seed}
-        print(unleash(nursery, folder, url, tell=tell, **options))  # noqa: T201 -- its output
+        report = unleash(nursery, folder, url, tell=tell, **options)
+    tell(str(report))
+    sys.exit(not report.is_as_promised)
 
 
 def tell(line: str) -> None:
