@@ -90,8 +90,7 @@ class Ledger:
 
         What a cancelled run asks is withdrawn: an answer could not count.
         """
-        with self.database.serial():
-            self.spend.flush()
+        with self.spend.flushed():
             if reason is StopReason.CANCELLED:
                 self.approvals.withdraw(run_id, NEWER)
             self.runs.end(run_id, reason.status, thread_id=thread_id, reason=reason.value, cost_nano=cost_nano)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -181,6 +182,18 @@ class Spend:
     def flush(self) -> None:
         """Store the settlements that wait; joins the open transaction."""
         self._with_waiting(None)
+
+    @contextmanager
+    def flushed(self) -> Generator[None]:
+        """Run a block in one transaction with the settlements that wait; when it fails, they wait on."""
+        waiting = self._take()
+        try:
+            with self._database.serial():
+                self._store(waiting)
+                yield
+        except BaseException:
+            self._put_back(waiting)
+            raise
 
     def _with_waiting(self, attempt: dict[str, Any] | None) -> list[Row]:
         """Store the settlements that wait, then open an attempt if there is one, in one transaction."""

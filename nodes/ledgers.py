@@ -29,8 +29,9 @@ class Ledgers:
         self._lock = threading.Lock()
 
     def now(self) -> float:
-        """Return seconds since the epoch, by the ledger's clock."""
-        return self._bound.clock() if self._bound else time.time()
+        """Return seconds since the epoch, by the ledger's clock; by this machine's while none is open."""
+        known = self._bound or next(iter([*self._opened.values()]), None)
+        return known.clock() if known else time.time()
 
     def opened(self, *, has_saver: bool) -> Ledger | None:
         """Return the ledger if it is open; costs no input or output."""

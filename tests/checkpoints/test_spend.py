@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from tests.world.stores import Store, open_store
 
-from loopwright import Checkpoints, open_checkpoints
-from loopwright.checkpoints import Attempt, Opened
-from loopwright.state import Tokens
+from loopwright import Budget, Checkpoints, open_checkpoints
+from loopwright.checkpoints import Attempt, Drawn, GiveBack, Opened
+from loopwright.errors import StorageCorrupt
+from loopwright.state import StopReason, Tokens
 
 GUESS = Tokens(100, 1024, estimated=True)
 
@@ -47,6 +48,26 @@ def test_closing_stores_what_waits(tmp_path: Path) -> None:
         checkpoints.ledger.spend.settle("r1", 1, 1, tokens=Tokens(90, 10), cost_nano=3)
     with open_checkpoints(url) as checkpoints:
         assert [True] == [attempt.settled for attempt in checkpoints.ledger.spend.of_run("r1")]
+
+
+@pytest.mark.parametrize("shared", ["sqlite", "postgres"], indirect=True)
+def test_an_end_that_cannot_be_stored_loses_no_settlement(shared: Store) -> None:
+    """It is rolled back with the end, waits on, and what it gives back to a budget is given back with the next try."""
+    budget = Budget(name="b", max_tokens=5000).share({}, 0)
+    with open_checkpoints(shared.url) as checkpoints:
+        ledger = checkpoints.ledger
+        ledger.runs.start("r1", thread_id="t", agent="a", message="m", task="m")
+        ledger.spend.open("r1", 1, model="m", estimate=GUESS, cost_nano=7, shares=[budget])
+        ledger.spend.settle("r1", 1, 1, tokens=Tokens(90, 10), cost_nano=3, back=GiveBack([budget], 1124, 7))
+        (head,) = shared.execute("select number, hash from lw_log_head")
+        shared.execute("delete from lw_log_head")
+        with pytest.raises(StorageCorrupt, match="head of the log"):
+            ledger.end_run("r1", StopReason.ANSWERED, thread_id="t", cost_nano=3)
+        assert [Drawn(1124, 7)] == ledger.budgets.drawn([budget])
+        shared.execute(f"insert into lw_log_head (one, number, hash) values (1, {head[0]}, '{head[1]}')")  # noqa: S608 -- ours
+        ledger.end_run("r1", StopReason.ANSWERED, thread_id="t", cost_nano=3)
+        assert [Drawn(100, 3)] == ledger.budgets.drawn([budget])
+        assert [True] == [attempt.settled for attempt in ledger.spend.of_run("r1")]
 
 
 def test_a_cancelled_run_opens_none(checkpoints: Checkpoints) -> None:
