@@ -132,16 +132,26 @@ class Spend:
         }
         # The calls of a turn are opened at one time, and each counts the rows that are there: one after the other.
         is_alone = not (shares or call)
-        full, opened = (None, self._with_waiting(attempt)) if is_alone else self._open_charged(ordered, attempt)
+        full, opened = (None, self._open_alone(attempt)) if is_alone else self._open_charged(ordered, attempt)
         if full is not None:
             return Opened(0, (), "", full)
         number = opened[0]["attempt"] if opened else 0
         if number == 1:
             return Opened(1, (), "")
         rows = self._database.query("attempts_of_step", run_id=run_id, step=step, call=call)
-        run = [] if opened else self._database.query("find_run", id=run_id)
         lost = [one for one in map(_attempt, rows) if one.number != number]
-        return Opened(number, lost, run[0]["cancel_by"] if run else "")
+        return Opened(number, lost, "" if opened else self._cancelled_by(run_id))
+
+    def _open_alone(self, attempt: dict[str, Any]) -> list[Row]:
+        """Open the attempt; where two workers count the same rows at one time, the second counts again."""
+        while True:
+            opened = self._with_waiting(attempt)
+            if opened or self._cancelled_by(attempt["run_id"]):
+                return opened
+
+    def _cancelled_by(self, run_id: str) -> str:
+        rows = self._database.query("find_run", id=run_id)
+        return str(rows[0]["cancel_by"]) if rows else ""
 
     def _open_charged(self, shares: Sequence[Share], attempt: dict[str, Any]) -> tuple[Share | None, list[Row]]:
         """Reserve of budgets and open the attempt, or neither; returns the share that is full, and the rows."""

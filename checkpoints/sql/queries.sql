@@ -237,12 +237,13 @@ select id from lw_effects where substr(id, 1, length(:prefix)) = :prefix order b
 select * from lw_effects where run_id = :run_id order by began_at, id;
 
 -- name: open_attempt
--- The next attempt at a step; none when the run was cancelled meanwhile.
+-- The next attempt at a step; none when the run was cancelled meanwhile, or another worker took the number.
 insert into lw_spend
     (run_id, step, attempt, model, status, input_tokens, output_tokens, cost_nano, opened_at, call, charges)
 select :run_id, :step, 1 + (select count(*) from lw_spend where run_id = :run_id and step = :step),
     :model, 'open', :input_tokens, :output_tokens, :cost_nano, :now, :call, :charges
 where not exists (select 1 from lw_runs where id = :run_id and cancel_by <> '')
+on conflict (run_id, step, attempt) do nothing
 returning attempt;
 
 -- name: settle_attempt

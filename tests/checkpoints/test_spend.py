@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.world.gates import wait_until
+from tests.world.postgres import Database
 from tests.world.stores import Store, open_store
 
 from loopwright import Budget, Checkpoints, open_checkpoints
@@ -98,3 +101,14 @@ def test_the_priced_calls_of_a_turn_are_opened_at_one_time(shared: Store) -> Non
             thread.join()
     assert list(range(1, 9)) == sorted(one.number for one in opened)
     assert not [lost for one in opened for lost in one.lost]
+
+
+def test_two_workers_at_one_step(postgres: Database) -> None:
+    """Both count the same attempts; the second, which comes to a number that is taken, counts again."""
+    waiting = f"select 1 from pg_stat_activity where datname = '{postgres.name}' and wait_event_type = 'Lock'"  # noqa: S608 -- ours
+    with open_checkpoints(postgres.url) as checkpoints, ThreadPoolExecutor(1) as threads:
+        with postgres.server.connect(postgres.name) as other, other.transaction():
+            other.execute("insert into lw_spend values ('r1', 1, 1, 'm', 'open', 100, 1024, 7, 0, '', '')")
+            second = threads.submit(checkpoints.ledger.spend.open, "r1", 1, model="m", estimate=GUESS, cost_nano=7)
+            wait_until(lambda: bool(postgres.execute(waiting)))
+        assert (2, [1]) == (second.result().number, [attempt.number for attempt in second.result().lost])
