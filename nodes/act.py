@@ -147,10 +147,30 @@ def _failed(came: _Came, contract: Contract, tries: list[str]) -> _Came:
 
 
 async def _come(contract: Contract | None, task: ActTask, tries: list[str], port: Port) -> _Came:
+    """Run the call, or say why it may not run; of one that was begun before a crash, what became of it."""
+    try:
+        return await _in_its_turn(contract, task, tries, port)
+    except _Refused as refused:
+        return await _as_known(refused.came, contract, task, port)
+
+
+class _Refused(Exception):
+    """A call may not run now, and nothing of it was begun by this task."""
+
+    def __init__(self, came: _Came) -> None:
+        super().__init__(came.text)
+        self.came = came
+
+
+def _not_run(why: str) -> _Refused:
+    return _Refused(_Came(Outcome.NOT_RUN, f"not run: {why}"))
+
+
+async def _in_its_turn(contract: Contract | None, task: ActTask, tries: list[str], port: Port) -> _Came:
     if contract is None or not _fits(contract, task):
-        return _Came(Outcome.NOT_RUN, f"not run: the tool {task['call']['name']} is gone, or has changed meanwhile")
+        raise _not_run(f"the tool {task['call']['name']} is gone, or has changed meanwhile")
     if _seconds(contract, task, port) <= 0:
-        return _Came(Outcome.NOT_RUN, "not run: the run's active seconds are used up")
+        raise _not_run("the run's active seconds are used up")
     key = contract.serial_key(task["call"]["args"])
     if not key:
         return await _run_call(contract, task, tries, port)
@@ -159,31 +179,59 @@ async def _come(contract: Contract | None, task: ActTask, tries: list[str], port
         async with alone(key, _ticket(task), FOREVER if left is None else left, port):
             return await _run_call(contract, task, tries, port)
     except NotItsTurn as waited:
-        return _Came(Outcome.ERROR, _error(f"nothing was done: another call on {key} still ran {waited}"))
+        said = _error(f"nothing was done: another call on {key} still ran {waited}")
+        raise _Refused(_Came(Outcome.ERROR, said)) from None
+
+
+async def _as_known(refused: _Came, contract: Contract | None, task: ActTask, port: Port) -> _Came:
+    """Return what the ledger knows of a call that may not run now: one that a dead worker had begun is not `not run`.
+
+    The model would make it once more. One that may be repeated under its key is left to that.
+    """
+    if contract is None or contract.is_read:
+        return refused
+    ledger = await port.ledger()
+    request = await _request(contract, task, port, ledger)
+    row = await port.ask(ledger, ledger.effects.find, request.id)
+    if row is None or (row.digest, row.run_id) != (request.digest, request.run_id):
+        return refused
+    match EffectStatus(row.status):
+        case EffectStatus.DONE:
+            return _Came(Outcome.DONE, _stored(row, _Work(request, contract, task, port, ledger, [])), row=row)
+        case EffectStatus.FAILED:
+            return refused if request.own_key else _Came(Outcome.ERROR, _error(str(row.result)))
+        case EffectStatus.CLAIMED | EffectStatus.UNKNOWN:
+            if request.repeatable:
+                return refused
+            return _Came(Outcome.UNKNOWN, f"it was begun before; then: {refused.text}", row.id)
 
 
 async def _run_call(contract: Contract, task: ActTask, tries: list[str], port: Port) -> _Came:
     """Run it when its rate lets it, and the budgets have its price."""
-    if too_often := await _too_often(contract, task, port):
-        return too_often
+    await _keep_pace(contract, task, port)
     bill = await _bill(contract, task, port)
     if bill is not None and bill.refusal:
-        came = _Came(Outcome.NOT_RUN, bill.refusal)
-    else:
-        came = await (_read if contract.is_read else _effect)(contract, task, tries, port)
+        cost = await close_bill(bill, contract, port)
+        raise _Refused(_Came(Outcome.NOT_RUN, bill.refusal, cost_nano=cost))
+    came = await (_read if contract.is_read else _effect)(contract, task, tries, port)
     return replace(came, cost_nano=await close_bill(bill, contract, port))
 
 
-async def _too_often(contract: Contract, task: ActTask, port: Port) -> _Came | None:
-    """Wait for the tool's rate, or say why the call may not run now, or not yet; None when it may."""
+async def _keep_pace(contract: Contract, task: ActTask, port: Port) -> None:
+    """Wait for the tool's rate.
+
+    Raises:
+        _Refused: If the call may not run now, or not yet.
+    """
     left = _left(task, port)
     until = None if left is None else port.elapsed() + left
     pace = await keep_pace(f"tool:{contract.name}", contract.rate, until, port)
     if pace.parked is not None:
-        return _Came(Outcome.NOT_RUN, pace.parked.why, until=pace.parked.until)
+        raise _Refused(_Came(Outcome.NOT_RUN, pace.parked.why, until=pace.parked.until))
     if pace.is_late:
-        return _Came(Outcome.NOT_RUN, "not run: the run's active seconds would be used up before its rate lets it run")
-    return _Came(Outcome.NOT_RUN, f"not run: {pace.refusal}") if pace.refusal else None
+        raise _not_run("the run's active seconds would be used up before its rate lets it run")
+    if pace.refusal:
+        raise _not_run(pace.refusal)
 
 
 async def _bill(contract: Contract, task: ActTask, port: Port) -> Bill | None:
@@ -282,9 +330,7 @@ class _Work:
 async def _effect(contract: Contract, task: ActTask, tries: list[str], port: Port) -> _Came:
     """Claim, run, settle; or answer with what the ledger knows."""
     ledger = await port.ledger()
-    request = claim_of(contract, task["call"], **_where(task, port))
-    if branch := branch_of(task):
-        request = claim_on_branch(request, branch, await port.ask(ledger, ledger.effects.of_run, request.run_id))
+    request = await _request(contract, task, port, ledger)
     work = _Work(request, contract, task, port, ledger, tries)
     reached(CrashPoint.BEFORE_CLAIM)
     claim = await port.ask(ledger, ledger.effects.claim, work.request)
@@ -292,6 +338,14 @@ async def _effect(contract: Contract, task: ActTask, tries: list[str], port: Por
         await port.sleep(POLL_SECONDS)
         claim = await port.ask(ledger, ledger.effects.claim, work.request)
     return await _claimed(claim, work)
+
+
+async def _request(contract: Contract, task: ActTask, port: Port, ledger: Ledger) -> ClaimRequest:
+    """Return what claims the effect of the call, here on its branch."""
+    request = claim_of(contract, task["call"], **_where(task, port))
+    if branch := branch_of(task):
+        return claim_on_branch(request, branch, await port.ask(ledger, ledger.effects.of_run, request.run_id))
+    return request
 
 
 async def _claimed(claim: Claim, work: _Work) -> _Came:

@@ -246,7 +246,8 @@ def _unscreened(state: AgentState) -> list[Call]:
 def _effect_id(call: Call, begun: Sequence[EffectRow], state: AgentState, port: Port) -> str:
     """Name the effect that the call may have begun; empty where it can have none."""
     contract = port.spec.tools.get(call["name"])
-    if call.get("effect") or contract is None or contract.is_read or call["verdict"] != Verdict.ALLOW:
+    may_be_begun = call["verdict"] == Verdict.ALLOW or call["question"] == Question.PARKED
+    if call.get("effect") or contract is None or contract.is_read or not may_be_begun:
         return call.get("effect", "")
     place = port.place
     step = state["usage"]["steps"]
