@@ -15,7 +15,7 @@ from langgraph.types import Command
 
 from loopwright.checkpoints import FORK_KEY, RING_KEY, Ledger, Saver, check_thread_id
 from loopwright.errors import ApprovalNotFound, ConfigurationError, InvalidDecision, StorageCorrupt, ThreadNotFound
-from loopwright.nodes import BRANCH_KEY, LABELS_KEY, PLACES_KEY, RUN_ID_KEY, AgentSpec
+from loopwright.nodes import BRANCH_KEY, LABELS_KEY, PLACES_KEY, RUN_ID_KEY, AgentSpec, own_text
 from loopwright.state import Budget, Limits, check_label, checked_labels
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def own_saver(agent: Agent) -> Saver | None:
 def kept_alive(ledger: Ledger | None, config: RunnableConfig) -> AbstractContextManager[None]:
     """Show that the caller of a plain invoke is there, as long as the call lasts; `Runs` has the lease for that."""
     given = config.get("configurable", {})
-    if ledger is None or ledger.is_memory or RUN_ID_KEY in given or not given.get("thread_id"):
+    if ledger is None or ledger.is_memory or own_text(given, RUN_ID_KEY) or not given.get("thread_id"):
         return nullcontext()
     return ledger.present(str(given["thread_id"]))
 

@@ -14,7 +14,7 @@ from .node import PLACES_KEY, Node, run_through
 from .observe import observe
 from .parking import waits_for_model
 from .pausing import TOOL_KEY
-from .place import BRANCH_KEY, LABELS_KEY, REQUESTER_KEY, RUN_ID_KEY
+from .place import BRANCH_KEY, LABELS_KEY, REQUESTER_KEY, RUN_ID_KEY, Own, own_text
 from .port import HEARD_KEY, PROGRESS, TOKENS_KEY
 from .questions import WAKE, parse_answer, payload_of, respond_with
 from .reason import reason
@@ -42,6 +42,7 @@ __all__ = [
     "Moment",
     "Node",
     "OpenChannels",
+    "Own",
     "RestoreContext",
     "act",
     "budget_met",
@@ -51,6 +52,7 @@ __all__ = [
     "normal_decision",
     "observe",
     "open_channels",
+    "own_text",
     "parse_answer",
     "payload_of",
     "reason",

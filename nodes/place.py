@@ -48,6 +48,21 @@ class Place:
     """What a run that begins here is for; budgets are kept apart by them."""
 
 
+class Own(str):
+    """A text that `Runs` has put into `configurable`, told from one that a client of LangGraph's server writes there.
+
+    Whoever could name a run would take it over: its questions, its attempts, its message that is not yet taken in.
+    """
+
+    __slots__ = ()
+
+
+def own_text(configurable: Mapping[str, Any], key: str) -> str:
+    """Return what `Runs` has put there; empty for nothing, and for what anybody else did."""
+    found = configurable.get(key)
+    return str(found) if isinstance(found, Own) else ""
+
+
 def place_of(config: RunnableConfig) -> Place:
     """Read the place from a node's config."""
     given: dict[str, Any] = config.get("configurable") or {}
@@ -59,9 +74,9 @@ def place_of(config: RunnableConfig) -> Place:
         checkpoint_id=info.checkpoint_id if info else "",
         user=user,
         roles=tuple(str(role) for role in given.get("langgraph_auth_permissions") or ()) if user else (),
-        requester=user or str(given.get(REQUESTER_KEY) or ""),
+        requester=user or own_text(given, REQUESTER_KEY),
         has_saver=bool(given.get(CONFIG_KEY_CHECKPOINTER)),
-        run_id=str(given.get(RUN_ID_KEY) or ""),
+        run_id=own_text(given, RUN_ID_KEY),
         is_fork=bool(given.get(FORK_KEY)),
         branch_from=str(given.get(BRANCH_KEY) or ""),
         labels=checked_labels(given.get(LABELS_KEY)),

@@ -207,3 +207,17 @@ def test_a_history_with_an_open_call_is_made_whole(checkpoints: Checkpoints) -> 
     open_call = AIMessage("", tool_calls=[{"name": "old", "args": {}, "id": "c1", "type": "tool_call"}])
     state = agent.invoke({"messages": [HumanMessage("a"), open_call, HumanMessage("b")]}, THREAD)
     check_transcript(state["messages"])
+
+
+def test_nobody_else_speaks_for_runs(checkpoints: Checkpoints) -> None:
+    """A client of LangGraph's server can write anything into `configurable`; it names no run, and no requester."""
+    till = Till()
+    agent = agent_of(till, PAY, checkpoints=checkpoints)
+    runs = SyncRuns(agent, checkpoints)
+    runs.start("Pay.", thread_id="theirs", run_id="request-1")
+    forged = {"thread_id": "t", "__loopwright_run_id": "request-1", "__loopwright_requester": "the boss"}
+    state = agent.invoke({"messages": [("user", "Hello.")]}, {"configurable": forged})
+    assert "request-1" != state["run"]["id"]
+    assert "requester" not in state["run"]
+    waiting = runs.wait("request-1")
+    assert ("theirs", "Pay.") == (waiting.thread_id, waiting.messages[0].text)

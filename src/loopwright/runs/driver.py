@@ -25,7 +25,7 @@ from loopwright.checkpoints import (
 )
 from loopwright.errors import ConfigurationError, RunError, RunNotFound, StorageCorrupt, ThreadMoved
 from loopwright.graphs import DEFAULT_NAME, Agent, compile_agent, room_for_steps
-from loopwright.nodes import LABELS_KEY, REQUESTER_KEY, RUN_ID_KEY, TOKENS_KEY, WAKE, extension_message
+from loopwright.nodes import LABELS_KEY, REQUESTER_KEY, RUN_ID_KEY, TOKENS_KEY, WAKE, Own, extension_message
 from loopwright.state import (
     AgentState,
     FailedAttempt,
@@ -216,7 +216,7 @@ class Driver:
 
     def config(self, row: RunRow) -> RunnableConfig:
         """Return the config that drives a run."""
-        place = {"thread_id": row.thread_id, RUN_ID_KEY: row.id, REQUESTER_KEY: row.requester}
+        place = {"thread_id": row.thread_id, RUN_ID_KEY: Own(row.id), REQUESTER_KEY: Own(row.requester)}
         config: RunnableConfig = {"configurable": {**place, LABELS_KEY: labels_of(row)}}
         if added := sum(one.get("steps", 0) for one in extensions_of(row)):
             config["recursion_limit"] = room_for_steps(self.agent.spec.limits, added)
