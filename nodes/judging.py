@@ -30,7 +30,7 @@ from loopwright.state import (
 from .bringing import with_brought
 from .claims import place_of_call
 from .port import Port
-from .questions import LEFT_UNKNOWN, WAKE, approval_id, failed, needs_of, question_of, read_answer
+from .questions import LEFT_UNKNOWN, WAKE, approval_id, failed, needs_of, question_meant, question_of, read_answer
 from .screening import admit, call_digest, edited_call, price_of, refuse_decision, refuse_edit, screen_call
 from .spec import AgentSpec
 
@@ -218,6 +218,8 @@ def _heard(asked: list[Call], state: AgentState, port: Port) -> tuple[dict[str, 
 
 def _read(call: Call, answer: Answer, state: AgentState, port: Port) -> Answered | str:
     """Read a raw answer as a decision; a text says why it cannot be taken."""
+    if (meant := question_meant(answer["value"])) not in ("", call["approval"]):
+        return f"this answers the question {excerpt(meant, 40)}, and another one is asked now"
     decision = read_answer(call, answer["value"])
     if decision is None:
         said = excerpt(repr(answer["value"]), 100)

@@ -138,13 +138,13 @@ def parked_payload(*, name: str, why: str, until: float, run_id: str, approval_i
         run_id: Of the run.
         approval_id: Under which the ledger knows until when.
     """
-    told = f"{name} is called too often now ({why}); the run goes on by itself at {in_utc(until)}. Nothing is asked: "
+    told = f"{name} is called too often now ({why}); the run goes on by itself at {in_utc(until)}. Nothing is asked. "
     return {
         "type": Question.PARKED.value,
         "action_requests": [],
         "review_configs": [],
         "name": name,
-        "description": told + "from then on any answer wakes it, and before none does.",
+        "description": told + 'From then on any answer wakes it, best {"type": "wake"}, which decides nothing.',
         "why": why,
         "until": until,
         "allowed": [],
@@ -241,6 +241,16 @@ def read_answer(call: Call, answer: object) -> dict[str, Any] | None:
     if call["question"] == Question.WORDS and isinstance(answer, str) and answer:
         return {"type": "respond", "message": storable(answer)}
     return respond_with(answer) if call["question"] == Question.PAUSE else None
+
+
+def question_meant(answer: object) -> str:
+    """Return the id of the question that a decision says it is for; empty where it does not say, or is none."""
+    parts = cast("list[object]", answer) if isinstance(answer, list) else [answer]
+    if not (parts and isinstance(parts[0], Mapping)):
+        return ""
+    given = cast("Mapping[str, object]", parts[0])
+    named = given.get("approval_id") if "type" in given or "decisions" in given else None
+    return named if isinstance(named, str) else ""
 
 
 def respond_with(value: object) -> dict[str, Any]:

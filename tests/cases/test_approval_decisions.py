@@ -77,3 +77,19 @@ def test_c08_the_same_for_a_plain_resume(checkpoints: Checkpoints, answer: Any) 
     assert till.paid == []
     assert agent.invoke(Command(resume={"type": "approve"}), config)["run"]["status"] == "succeeded"
     assert till.paid == [("d", 1)]
+
+
+def test_a_double_click_meets_another_question(checkpoints: Checkpoints) -> None:
+    """LangGraph hands it to the next one; an answer that names its question is not taken for that."""
+    till = Till()
+    second = call("pay", order_id="e", amount=2)
+    agent: Any = create_agent(ScriptedModel([[D, second], "Done."]), [till.pay()], checkpoints=checkpoints)
+    config = {"configurable": {"thread_id": "t"}}
+    first = agent.invoke({"messages": [("user", "Do it.")]}, config)["__interrupt__"][0].value
+    yes = {"type": "approve", "approval_id": first["approval_id"]}
+    agent.invoke(Command(resume=yes), config)
+    for again in (yes, [yes]):
+        asked = agent.invoke(Command(resume=again), config)["__interrupt__"][0].value
+        assert "answers the question" in asked["error"]
+    agent.invoke(Command(resume={"type": "reject", "approval_id": asked["approval_id"]}), config)
+    assert [("d", 1)] == till.paid

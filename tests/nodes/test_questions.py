@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopwright.nodes import parse_answer, payload_of
+from loopwright.nodes.questions import question_meant
 from loopwright.state import Question, new_call
 
 APPROVE = {"type": "approve"}
@@ -107,3 +108,21 @@ def test_the_payload_has_the_keys_that_clients_read() -> None:
     )
     assert "They asked." in payload["description"]
     assert "no rule allows this write" in payload["description"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "meant"),
+    [
+        ({"type": "approve", "approval_id": "q"}, "q"),
+        ([{"type": "accept", "args": None, "approval_id": "q"}], "q"),
+        ({"decisions": [APPROVE], "approval_id": "q"}, "q"),
+        ({"approval_id": "what a tool has asked for"}, ""),
+        ({"type": "approve", "approval_id": 5}, ""),
+        (APPROVE, ""),
+        ([], ""),
+        ("q", ""),
+    ],
+)
+def test_which_question_an_answer_is_for(answer: Any, meant: str) -> None:
+    """Where a decision says so."""
+    assert meant == question_meant(answer)

@@ -274,7 +274,7 @@ def test_who_invokes_the_agent_itself(checkpoints: Checkpoints, clock: ManualClo
     told = agent.invoke(TASK, THREAD)["__interrupt__"][0].value
     assert ("parked", clock() + 60, []) == (told["type"], told["until"], told["allowed"])
     assert "goes on by itself at 2027-01-15 08:01:00 UTC" in told["description"]
-    for answer in ("now", {"type": "approve"}, {"type": "reject"}, 0, [{"type": "ignore"}]):
+    for answer in ("now", {"type": "wake"}, {"type": "approve"}, {"type": "reject"}, 0, [{"type": "ignore"}]):
         assert told == agent.invoke(Command(resume=answer), THREAD)["__interrupt__"][0].value
     assert told == agent.invoke(None, THREAD)["__interrupt__"][0].value
     clock.advance(60)
