@@ -104,7 +104,18 @@ def build_spec(
         compaction=check_compaction(compaction),
         reading_tokens=estimate_tools([reader]),
     )
-    return _check_window(spec)
+    return _check_window(_check_channels(spec))
+
+
+def _check_channels(spec: AgentSpec) -> AgentSpec:
+    """Refuse a tool that wants a channel which there is not: each call of it would fail."""
+    for contract in spec.tools.values():
+        for channel in contract.channels:
+            if channel not in spec.readable:
+                text = f"tool {contract.name!r} wants the state channel {channel!r}, which there is not; there are: "
+                text += f"{', '.join(spec.readable)}. Channels of your own are declared by state_schema="
+                raise ConfigurationError(text, tool=contract.name, option="state_schema")
+    return spec
 
 
 def _restore_context(hook: object, schema: type[Any] | None) -> RestoreContext | None:

@@ -7,7 +7,16 @@ from dataclasses import replace
 import pytest
 
 from loopwright import Checkpoints
-from loopwright.checkpoints import Claim, ClaimRequest, ClaimStatus, EffectRow, Effects, EffectStatus, NewApproval
+from loopwright.checkpoints import (
+    Brought,
+    Claim,
+    ClaimRequest,
+    ClaimStatus,
+    EffectRow,
+    Effects,
+    EffectStatus,
+    NewApproval,
+)
 from loopwright.errors import EffectNotFound
 from loopwright.state import Question
 from loopwright.testing import ManualClock
@@ -40,10 +49,13 @@ def test_a_first_claim_is_mine(effects: Effects) -> None:
 
 @pytest.mark.parametrize("request_", [PLACE, OWN, SAFE])
 def test_what_is_done_is_never_done_again(effects: Effects, request_: ClaimRequest) -> None:
-    """The stored result is the answer, for every kind."""
-    effects.settle(mine(effects.claim(request_)), EffectStatus.DONE, {"paid": 5})
+    """The stored result is the answer, for every kind, with all that it brought."""
+    brought: Brought = {"place": "here", "update": {"total": 5}, "artifact": [None, "half \ufffd"]}
+    effects.settle(mine(effects.claim(request_)), EffectStatus.DONE, {"paid": 5}, brought)
     again = effects.claim(request_)
     assert (again.status, again.result) == (ClaimStatus.DONE, {"paid": 5})
+    assert again.effect is not None
+    assert brought == again.effect.brought
 
 
 def test_what_failed_in_its_place_has_failed(effects: Effects) -> None:

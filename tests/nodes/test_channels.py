@@ -10,12 +10,14 @@ import pytest
 from langchain.agents import AgentState as ForeignState
 from langchain.agents.middleware.types import OmitFromInput
 from langchain_core.messages import AnyMessage
+from langchain_core.tools import StructuredTool
 from langgraph.channels import EphemeralValue, LastValue
 from langgraph.graph.message import add_messages
+from langgraph.prebuilt import InjectedState
 from pydantic import BaseModel, SecretStr
 from typing_extensions import TypedDict
 
-from loopwright import AgentState, Secret, create_agent
+from loopwright import AgentState, Secret, create_agent, tool
 from loopwright.errors import ConfigurationError
 from loopwright.nodes import open_channels
 from loopwright.testing import ScriptedModel
@@ -113,6 +115,18 @@ def test_what_a_schema_declares() -> None:
     assert ["messages"] == shown["required"]
     out = agent.invoke({"messages": [("user", "Hi.")], "spent": 9, "best": 4, "last": "x"})
     assert ([], 4, 0, "x") == (out["basket"], out["best"], out["spent"], out["last"])
+
+
+def test_a_tool_that_wants_a_channel_which_there_is_not() -> None:
+    """Misspelt, it fails when the agent is built; as a tool of ours, and as LangChain's."""
+
+    def look(code: str, basket: Annotated[list[str], InjectedState("baskett")]) -> str:
+        """Look for a code in the basket. Use it for codes."""
+        return f"{code} {basket}"
+
+    for made in (tool(look), StructuredTool.from_function(look)):
+        with pytest.raises(ConfigurationError, match=r"'look' wants the state channel 'baskett'.*trail, basket, best"):
+            create_agent(ScriptedModel([]), [made], state_schema=Mine)
 
 
 def test_without_a_schema_nothing_changes() -> None:

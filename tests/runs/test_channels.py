@@ -102,6 +102,9 @@ def test_a_start_gives_channels_through_their_reducers(checkpoints: Checkpoints,
     ).state
     result = runs.run(state={"basket": ("nut",), "last": "nut"})
     assert {"basket": ["fig", "nut"], "total": 1, "last": "nut"} == result.state
+    SyncRuns(agent, checkpoints).start("Once more.", thread_id="t", state={"total": 4})  # and dies
+    (recovered,) = runs.recover()
+    assert {"basket": ["fig", "nut"], "total": 5, "last": "nut"} == recovered.state
 
 
 @pytest.mark.parametrize(
@@ -133,6 +136,8 @@ def test_a_plain_invoke_gives_them_with_the_message(checkpoints: Checkpoints, do
     with pytest.raises(ConfigurationError, match="'basket' did not take"):
         agent.invoke({"messages": [("user", "Look.")], "basket": 1}, THREAD)
     assert ["fig", "1.50"] == agent.get_state(THREAD).values["basket"]
+    again = agent.invoke({"messages": [("user", "Look.")], "basket": ["nut"]}, THREAD)
+    assert ["fig", "1.50", "nut"] == again["basket"]
 
 
 def test_rules_see_them(checkpoints: Checkpoints) -> None:

@@ -136,8 +136,7 @@ class Office:
 TASKS = [call("delegate", number=number) for number in ("1", "2", "1")]
 
 
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("turns", [TASKS, [TASKS]], ids=["in turn", "at once"])
+@pytest.mark.parametrize(("turns", "door"), [(TASKS, "sync"), ([TASKS], "async")], ids=["in turn", "at once"])
 @pytest.mark.parametrize("how", ["called", "handed on", "node"])
 def test_an_agent_in_a_tool_has_runs_of_its_own(  # noqa: PLR0917 -- a table and its fixtures
     checkpoints: Checkpoints,

@@ -150,6 +150,8 @@ class Contract:
     """Whether a call is a question to a person, whose answer is its result: it never runs."""
     reports: bool = False
     """Whether its body can tell how far it is: then whoever follows a run listens."""
+    channels: tuple[str, ...] = ()
+    """Those of the state that its parameters want by name; they must be there."""
     origin: str = ""
     """Who describes the tool to the model, where that is another party: `the MCP server 'shop'`."""
     version: str = ""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 from langchain_core.tools import InjectedToolArg, InjectedToolCallId
 from langchain_core.tools.base import _DirectlyInjectedToolArg  # pyright: ignore[reportPrivateUsage]  # what LangChain itself tells `ToolRuntime` by
+from typing_extensions import TypedDict
 
 from loopwright.errors import ToolError
 
@@ -55,6 +57,19 @@ class Hidden:
         if self.channel not in state:
             raise ToolError(f"the state has no {self.channel!r}; it has: {', '.join(state)}", channel=self.channel)
         return state[self.channel]
+
+
+class Found(TypedDict):
+    """What the hidden parameters of a tool say of it."""
+
+    reports: bool
+    channels: tuple[str, ...]
+
+
+def found_in(fills: Collection[Hidden]) -> Found:
+    """Return whether its body can tell how far it is, and which channels it wants by name."""
+    channels = tuple(fill.channel for fill in fills if fill.kind == "state" and fill.channel)
+    return Found(reports=any(fill.reports for fill in fills), channels=channels)
 
 
 def _store(around: Surroundings) -> Any:

@@ -64,7 +64,7 @@ def declare(contract: Contract, options: ToolOptions) -> Contract:
     given = dict(cast("Mapping[str, Any]", options))
     refuse_unknown(f"tool {contract.name!r}", given, ToolOptions.__annotations__, tool=contract.name)
     effect = given.pop("effect", None)
-    kept = ("name", "description", "schema", "run", "arun", "reports", "by_person", "origin", "version")
+    kept = ("name", "description", "schema", "run", "arun", "reports", "channels", "by_person", "origin", "version")
     own = {name: getattr(contract, name) for name in kept}
     plain = Contract(**own)
     return replace(plain, effect=_effect_kind(contract.name, effect), declared=effect is not None, **given)

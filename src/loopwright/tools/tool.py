@@ -17,7 +17,7 @@ from loopwright.errors import ConfigurationError, NotDone, ToolError
 
 from .contract import Contract, Effect, check_contract
 from .deadline import call_aside
-from .injection import Hidden, hidden
+from .injection import Hidden, found_in, hidden
 from .options import ToolOptions, declare
 from .results import MAX_ITEMS, ONLY_FIRST, WithArtifact, safe_str, unfailed, unpacked
 from .schemas import DescribedArguments, described
@@ -146,9 +146,9 @@ def contract_of(existing: BaseTool) -> Contract:
 
     blocks = type(existing)._arun is BaseTool._arun  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the only sign that a tool can only block
     blocks = blocks or (isinstance(existing, StructuredTool) and existing.coroutine is None)
-    reports = any(fill.reports for fill in fills.values())
+    found = found_in(fills.values())
     door = None if blocks else arun
-    return check_contract(Contract(existing.name, existing.description, schema, run, arun=door, reports=reports))
+    return check_contract(Contract(existing.name, existing.description, schema, run, arun=door, **found))
 
 
 def _can_only_be_awaited(existing: BaseTool) -> bool:
@@ -228,9 +228,9 @@ def _function_contract(function: Callable[..., Any], name: str, response_format:
         return finish(await call_aside(lambda: _read(result)) if isinstance(result, Iterator) else result)
 
     description = inspect.cleandoc(function.__doc__ or "")
-    reports = any(fill.reports for fill in fills.values())
+    found = found_in(fills.values())
     door = arun if inspect.iscoroutinefunction(function) else None
-    return Contract(name, description, schema, run, arun=door, reports=reports)
+    return Contract(name, description, schema, run, arun=door, **found)
 
 
 async def _awaited(result: Any) -> Any:
