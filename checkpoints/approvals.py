@@ -250,6 +250,10 @@ class Approvals:
         rows = self._database.query("parked_approvals", run_id=run_id, limit=limit)
         return [self._approval(row) for row in rows]
 
+    def parked_until(self, agent: str) -> dict[str, float]:
+        """Return until when runs of one agent wait for a rate, by their ids."""
+        return {row["run_id"]: row["until"] for row in self._database.query("parked_runs", agent=agent)}
+
     def of_run(self, run_id: str) -> list[Approval]:
         """Return all that was ever asked in a run."""
         return [self._approval(row) for row in self._database.query("approvals_of_run", run_id=run_id)]

@@ -143,6 +143,11 @@ select * from lw_approvals
 where status = 'open' and question = 'parked' and (:run_id = '' or run_id = :run_id)
 order by expires_at, created_at, id limit :limit;
 
+-- name: parked_runs
+-- Until when runs of one agent wait for a rate.
+select a.run_id, max(a.expires_at) as until from lw_approvals a join lw_runs r on r.id = a.run_id
+where a.status = 'open' and a.question = 'parked' and r.agent = :agent group by a.run_id;
+
 -- name: parked_ahead
 -- How many wait for a rate: a tool's name stands without, a model's with what it is.
 select count(*) as number from lw_approvals

@@ -24,6 +24,7 @@ def lend_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     return open_store(request, tmp_path)
 
 
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 def test_fifty_runs_share_a_dollar(store: Store) -> None:
     """At most a dollar is billed, the ledger says just what was billed, and who came too late is told why."""
     meter = Meter()

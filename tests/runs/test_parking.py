@@ -159,28 +159,53 @@ def test_any_worker_carries_it_on(checkpoints: Checkpoints, clock: ManualClock, 
     assert [] == desk.look(way)
 
 
+def speaking(loop: asyncio.AbstractEventLoop, times: int) -> tuple[ScriptedModel, asyncio.Event]:
+    """Build a model that may speak so often, and what is set once it has."""
+    event = asyncio.Event()
+
+    def say(_messages: list[Any]) -> str:
+        if len(model.seen) == times:
+            loop.call_soon_threadsafe(event.set)
+        return "Done."
+
+    model = ScriptedModel([say] * times)
+    return model, event
+
+
+SOON = Rate(calls=1, per_seconds=0.3, when_exceeded="park")
+
+
 def test_a_service_needs_no_timer_of_its_own(tmp_path: Path) -> None:
     """`Runs` goes on with what was parked in its process, by the real clock."""
 
     async def main(checkpoints: Checkpoints) -> list[RunResult]:
-        loop, all_spoke = asyncio.get_running_loop(), asyncio.Event()
-
-        def say(_messages: list[Any]) -> str:
-            if len(model.seen) == 3:
-                loop.call_soon_threadsafe(all_spoke.set)
-            return "Done."
-
-        model = ScriptedModel([say] * 3)
-        agent = create_agent(model, [], rate=Rate(calls=1, per_seconds=0.3, when_exceeded="park"))
-        async with Runs(agent, checkpoints) as runs:
+        model, has_spoken = speaking(asyncio.get_running_loop(), 3)
+        async with Runs(create_agent(model, [], rate=SOON), checkpoints) as runs:
             first = [await runs.run("Do it.", thread_id=number) for number in range(3)]
             assert [False, True, True] == [is_parked(result) for result in first]
-            await all_spoke.wait()
+            await has_spoken.wait()
             return [await runs.wait(result.run_id) for result in first]
 
     with open_checkpoints(f"sqlite:///{tmp_path / 'runs.db'}") as checkpoints:
         results = asyncio.run(main(checkpoints))
     assert [RunStatus.SUCCEEDED] * 3 == [result.status for result in results]
+
+
+def test_a_service_that_starts_again_takes_over_the_timers(tmp_path: Path) -> None:
+    """What an earlier process has parked goes on in the next one, though it is not yet due when that starts."""
+
+    async def main(checkpoints: Checkpoints, run_id: str) -> RunResult:
+        model, has_spoken = speaking(asyncio.get_running_loop(), 1)
+        async with Runs(create_agent(model, [], rate=SOON), checkpoints) as runs:
+            await runs.recover()
+            await has_spoken.wait()
+            return await runs.wait(run_id)
+
+    with open_checkpoints(f"sqlite:///{tmp_path / 'runs.db'}") as checkpoints:
+        before = SyncRuns(create_agent(planned(["Done."]), [], rate=SOON), checkpoints)
+        waiting = [before.run("Do it.", thread_id=number) for number in range(2)][-1]
+        assert is_parked(waiting)
+        assert RunStatus.SUCCEEDED == asyncio.run(main(checkpoints, waiting.run_id)).status
 
 
 def test_a_service_that_ends_leaves_it_to_others(checkpoints: Checkpoints, clock: ManualClock) -> None:

@@ -38,6 +38,11 @@ async def expire(driver: Driver, wait: Wait) -> list[RunResult]:
     return [await wait(run_id) for run_id in dict.fromkeys(approval.run_id for approval in due)]
 
 
+async def parked_until(driver: Driver) -> dict[str, float]:
+    """Return until when runs of this agent wait for a rate, by their ids: also those that others have driven."""
+    return await driver.door.blocking(driver.ledger.approvals.parked_until, driver.reference)
+
+
 async def _remind(driver: Driver) -> None:
     """Tell the hook of each question that has waited for long, once, whichever worker is first.
 

@@ -18,7 +18,7 @@ from .doors import AsyncDoor
 from .driver import Driver
 from .extending import extend
 from .options import DrivingOptions, ExtendOptions, RunOptions
-from .recovering import expire, recover
+from .recovering import expire, parked_until, recover
 from .results import Event, Receipt, Run, RunResult, run_of
 
 logger = logging.getLogger(__name__)
@@ -216,7 +216,10 @@ class Runs:
         Call it when a worker starts, and now and then; safe in many processes at once. A run that cannot be carried on
         is logged, and does not keep the others from it.
         """
-        return await recover(self._driver, self.wait)
+        results = await recover(self._driver, self.wait)
+        for run_id, until in (await parked_until(self._driver)).items():
+            self._wake_at(run_id, until)
+        return results
 
     async def expire(self) -> Sequence[RunResult]:
         """Reject what was not answered in time, carry on those runs and what was parked until now, and send reminders.
@@ -233,11 +236,14 @@ class Runs:
 
     def _rested(self, result: RunResult) -> None:
         """Set the timer of a run that is parked, and take back that of one that is not."""
-        if before := self._timers.pop(result.run_id, None):
+        self._wake_at(result.run_id, None if result.parked is None else result.parked.until)
+
+    def _wake_at(self, run_id: str, until: float | None) -> None:
+        if before := self._timers.pop(run_id, None):
             before.cancel()
-        if result.parked is not None and not self._is_closed:
-            left = max(0.0, result.parked.until - self._driver.ledger.clock())
-            self._timers[result.run_id] = asyncio.get_running_loop().call_later(left, self._wake, result.run_id)
+        if until is not None and not self._is_closed:
+            left = max(0.0, until - self._driver.ledger.clock())
+            self._timers[run_id] = asyncio.get_running_loop().call_later(left, self._wake, run_id)
 
     def _wake(self, run_id: str) -> None:
         self._timers.pop(run_id, None)
