@@ -1,7 +1,7 @@
 """Who may change what: the shop's policy as rules.
 
 Each change asks a person, unless its customer has just said yes to a message that listed all of it; nothing of another
-customer is ever changed.
+customer is ever changed, or told.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ CONFIRMED = {
     "exchange_delivered_order_items": ("order_id", "item_ids", "new_item_ids", "payment_method_id"),
 }
 """Of each change, what the customer must have been told before a yes counts."""
+_TELLING = ("get_user_details", "get_order_details")
+"""They tell what concerns one customer only."""
+_ANOTHERS = "this belongs to another customer than the one who was found"
 _FINDERS = ("find_user_id_by_email", "find_user_id_by_name_zip")
 
 
@@ -42,7 +45,8 @@ def retail_permissions(shop: Shop) -> list[Rule]:
     for name, shown in CONFIRMED.items():
         rules.append(allow(name, when=confirmed(*shown) & is_identified))
         rules.append(ask(name, when=is_unidentified, reason="nobody has found out yet who the customer is"))
-        rules.append(deny(name, when=is_anothers, reason="this belongs to another customer than the one who was found"))
+        rules.append(deny(name, when=is_anothers, reason=_ANOTHERS))
+    rules += [deny(name, when=is_anothers, reason=_ANOTHERS) for name in _TELLING]
     return [*rules, allow("transfer_to_human_agents")]
 
 

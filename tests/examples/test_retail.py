@@ -146,8 +146,8 @@ def test_what_went_back_already_does_not_go_back_again() -> None:
     assert (Payment("refund", 10_000, "card"),) == cancelled.order.payments[len(moved.order.payments) :]
 
 
-def test_another_customers_order_is_never_changed(tmp_path: Path) -> None:
-    """Whoever confirms: a customer who was found can change their own orders only."""
+def test_another_customers_order_is_never_changed_or_told(tmp_path: Path) -> None:
+    """Whoever confirms: a customer who was found can change, and see, their own orders only."""
     branch = Branch(tmp_path, SAMPLE)
     order = branch.first.order("#W9911714")
     assert order is not None
@@ -155,8 +155,10 @@ def test_another_customers_order_is_never_changed(tmp_path: Path) -> None:
     email = "aarav.santos8320@example.com"
     assert other not in ("", order.user_id)
     cancel = call("cancel_pending_order", order_id=order.order_id, reason="ordered by mistake")
-    model = ScriptedModel([call("find_user_id_by_email", email=email), cancel, "I cannot."])
+    look = [call("get_order_details", order_id=order.order_id), call("get_user_details", user_id=order.user_id)]
+    own = call("get_user_details", user_id=other)
+    model = ScriptedModel([call("find_user_id_by_email", email=email), cancel, [*look, own], "I cannot."])
     agent = build_retail_agent(model, lambda: branch.first)
     with open_checkpoints("memory:") as checkpoints:
         result = SyncRuns(agent, checkpoints).run("Yes.", thread_id="t")
-    assert ["done", "denied"] == [entry["outcome"] for entry in result.trail]
+    assert ["done", "denied", "denied", "denied", "done"] == [entry["outcome"] for entry in result.trail]
