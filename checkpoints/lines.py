@@ -13,6 +13,8 @@ Ticket = tuple[str, int, int]
 class _Line:
     waiting: list[Ticket] = field(default_factory=list[Ticket])
     inside: Ticket | None = None
+    is_late: bool = False
+    """Whether the call inside was given up, and goes on."""
 
 
 class Lines:
@@ -33,7 +35,7 @@ class Lines:
         with self._lock:
             line = self._lines[key]
             if line.inside is not None:
-                return line.inside == ticket
+                return line.inside == ticket and not line.is_late
             run, step, _ = line.waiting[0]
             if ticket != min(one for one in line.waiting if one[:2] == (run, step)):
                 return False
@@ -41,12 +43,22 @@ class Lines:
             line.inside = ticket
             return True
 
-    def leave(self, key: str, ticket: Ticket) -> None:
+    def stay(self, key: str) -> None:
+        """Keep the place inside for a call that was given up, and goes on; `leave` it as `late`."""
+        with self._lock:
+            self._lines[key].is_late = True
+
+    def is_late(self, key: str) -> bool:
+        """Tell whether the call inside was given up: nobody knows when it ends."""
+        with self._lock:
+            return key in self._lines and self._lines[key].is_late
+
+    def leave(self, key: str, ticket: Ticket, *, late: bool = False) -> None:
         """Go, from inside or out of the line; the last one takes the line away."""
         with self._lock:
             line = self._lines[key]
-            if line.inside == ticket:
-                line.inside = None
+            if line.inside == ticket and line.is_late == late:
+                line.inside, line.is_late = None, False
             elif ticket in line.waiting:
                 line.waiting.remove(ticket)
             if not line.waiting and line.inside is None:

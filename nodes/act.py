@@ -176,10 +176,10 @@ async def _in_its_turn(contract: Contract | None, task: ActTask, tries: list[str
         return await _run_call(contract, task, tries, port)
     left = _left(task, port)
     try:
-        async with alone(key, _ticket(task), FOREVER if left is None else left, port):
+        async with alone(key, _ticket(task), FOREVER if left is None else left, contract.timeout, port):
             return await _run_call(contract, task, tries, port)
     except NotItsTurn as waited:
-        said = _error(f"nothing was done: another call on {key} still ran {waited}")
+        said = _error(f"nothing was done: {waited}")
         raise _Refused(_Came(Outcome.ERROR, said)) from None
 
 
@@ -433,7 +433,7 @@ def _kept(output: Output, work: _Work) -> Brought | None:
 
 
 def _settler(row: EffectRow, work: _Work) -> Late:
-    """Build what hears a blocking tool out that nobody waits for: it writes nothing into the thread.
+    """Build what hears a call out that nobody waits for: it writes nothing into the thread.
 
     Its effect is known then, and so is the answer to the question about it.
     """

@@ -10,6 +10,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
 from decimal import Decimal
 from typing import Any, ParamSpec, Self, TypeVar, cast
 
@@ -25,6 +26,7 @@ from loopwright.state import excerpt, storable
 from loopwright.tools import Aborted, Contract, Effect, Late, Surroundings, acall_within, await_within, call_within
 
 from .ledgers import Ledgers
+from .left import LeftBehind
 from .place import place_of
 from .spec import AgentSpec
 from .voice import Voice
@@ -73,6 +75,8 @@ class Port(ABC):
         """What the tool that runs here has reported so far."""
         self.has_begun = False
         """Whether a tool's body was called."""
+        self.left = LeftBehind()
+        """The calls of tools that were given up here, and go on."""
 
     def now(self) -> float:
         """Return seconds since the epoch."""
@@ -173,11 +177,21 @@ class Port(ABC):
     async def tool(
         self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float, late: Late | None = None
     ) -> Any:
-        """Call a tool; what a blocking one brings when nobody waits any more goes to `late`.
+        """Call a tool; what it brings when nobody waits any more goes to `late`.
 
         Raises:
-            OutOfTime: If it was not over in time; a blocking one then goes on, unheard.
+            OutOfTime: If it was not over in time; one that cannot be ended then goes on.
         """
+
+    def _leaving(self, late: Late | None) -> Late:
+        """Return what remembers a call that is given up: first `late` hears of its end, then who waits for that."""
+
+        def leave(call: Future[Any]) -> None:
+            if late is not None:
+                call.add_done_callback(late)
+            self.left.add(call)
+
+        return leave
 
     @abstractmethod
     async def check(self, check: AnswerCheck, answer: ProposedAnswer, seconds: float) -> Judgement:
@@ -230,7 +244,7 @@ class BlockingPort(Port):
     ) -> Any:
         """Call the tool in a thread."""
         self.has_begun = True
-        return call_within(min(seconds, FOREVER), lambda: contract.run(args, effect), late)
+        return call_within(min(seconds, FOREVER), lambda: contract.run(args, effect), self._leaving(late))
 
     async def check(self, check: AnswerCheck, answer: ProposedAnswer, seconds: float) -> Judgement:
         """Call the check in a thread; an async one in a loop of its own."""
@@ -284,8 +298,8 @@ class AsyncPort(Port):
         self.has_begun = True
         arun = contract.arun
         if arun is None:
-            return await acall_within(seconds, lambda: contract.run(args, effect), late)
-        return await _foreign(seconds, lambda: arun(args, effect))
+            return await acall_within(seconds, lambda: contract.run(args, effect), self._leaving(late))
+        return await _foreign(seconds, lambda: arun(args, effect), self._leaving(late))
 
     async def check(self, check: AnswerCheck, answer: ProposedAnswer, seconds: float) -> Judgement:
         """Await the check, or call a blocking one in a thread."""
@@ -304,7 +318,7 @@ class AsyncPort(Port):
         await asyncio.sleep(seconds)
 
 
-async def _foreign(seconds: float, start: Callable[[], Awaitable[T]]) -> T:
+async def _foreign(seconds: float, start: Callable[[], Awaitable[T]], late: Late | None = None) -> T:
     """Await what a user wrote: whatever ends it early ends nothing else.
 
     Raises:
@@ -312,7 +326,7 @@ async def _foreign(seconds: float, start: Callable[[], Awaitable[T]]) -> T:
         Aborted: If it wanted to end the process, or was cancelled by something within itself.
     """
     try:
-        return await await_within(seconds, start)
+        return await await_within(seconds, start, late)
     except SystemExit as error:  # it would end the loop, and the process
         raise Aborted(f"SystemExit: {error}") from None
     except asyncio.CancelledError:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 
 from loopwright.checkpoints import Lease, Ledger
 from loopwright.state import digest
 
 from .port import Port
 
+logger = logging.getLogger(__name__)
+
+NOT_DROPPED = "serial_lease_not_dropped"
 LINE_POLL_SECONDS = 0.005
 """How often a call looks whether it is its turn among the calls of this process."""
 LEASE_POLL_SECONDS = 0.05
@@ -23,26 +27,64 @@ class NotItsTurn(Exception):
 
 
 @asynccontextmanager
-async def alone(key: str, ticket: tuple[str, int, int], seconds: float, port: Port) -> AsyncGenerator[None]:
-    """Run a block while no other call with this key runs.
+async def alone(
+    key: str, ticket: tuple[str, int, int], seconds: float, patience: float, port: Port
+) -> AsyncGenerator[None]:
+    """Run a block while no other call with this key runs; a call that was given up in the block keeps others out.
+
+    Args:
+        key: What must not run at once.
+        ticket: Of the call.
+        seconds: So long it waits for calls that run.
+        patience: So long it waits for one that was given up, of which nobody knows when it ends.
+        port: Of the `act` task.
 
     Raises:
-        NotItsTurn: If its turn did not come within `seconds`; nothing was begun.
+        NotItsTurn: If its turn did not come in time; nothing was begun.
     """
     ledger = await port.ledger()
-    until = port.elapsed() + min(seconds, LONGEST_WAIT)
     ledger.lines.join(key, ticket)
     try:
-        while not ledger.lines.enter(key, ticket):
-            await _wait(LINE_POLL_SECONDS, until, port)
+        until = port.elapsed() + min(seconds, LONGEST_WAIT)
+        await _turn(key, ticket, until, patience, port, ledger)
         lease = await _lease(key, until, port, ledger)
-        try:
-            with ledger.heart.keep(lease):
-                yield
-        finally:
-            await port.ask(ledger, ledger.leases.drop, lease)
-    finally:
+    except BaseException:
         ledger.lines.leave(key, ticket)
+        raise
+    beat = ExitStack()
+    beat.enter_context(ledger.heart.keep(lease))
+
+    def give_back(*, late: bool) -> None:
+        try:
+            with beat:
+                ledger.leases.drop(lease)
+        except Exception:  # the database may be closed by now; then the lease ends by itself
+            logger.warning("the lease on %s could not be given back", key, exc_info=True, extra={"action": NOT_DROPPED})
+        ledger.lines.leave(key, ticket, late=late)
+
+    try:
+        yield
+    finally:
+        is_late = port.left.is_going
+        if is_late:
+            ledger.lines.stay(key)
+        if not (is_late and port.left.follow(lambda: give_back(late=True))):
+            await port.ask(ledger, give_back, late=is_late)
+
+
+async def _turn(
+    key: str, ticket: tuple[str, int, int], until: float, patience: float, port: Port, ledger: Ledger
+) -> None:
+    """Wait for the turn among the calls of this process."""
+    late_until: float | None = None
+    while not ledger.lines.enter(key, ticket):
+        if not ledger.lines.is_late(key):
+            late_until = None
+        elif late_until is None:
+            late_until = port.elapsed() + patience
+        if late_until is not None and port.elapsed() >= late_until:
+            raise NotItsTurn(f"an earlier call on {key}, which was given up, has not ended after {patience:.3g} s more")
+        await _wait(key, LINE_POLL_SECONDS, until, port)
 
 
 async def _lease(key: str, until: float, port: Port, ledger: Ledger) -> Lease:
@@ -51,10 +93,10 @@ async def _lease(key: str, until: float, port: Port, ledger: Ledger) -> Lease:
         lease = await port.ask(ledger, ledger.leases.take, name)
         if lease is not None:
             return lease
-        await _wait(LEASE_POLL_SECONDS, until, port)
+        await _wait(key, LEASE_POLL_SECONDS, until, port)
 
 
-async def _wait(seconds: float, until: float, port: Port) -> None:
+async def _wait(key: str, seconds: float, until: float, port: Port) -> None:
     if port.elapsed() >= until:
-        raise NotItsTurn(f"after {until:.0f} s")
+        raise NotItsTurn(f"another call on {key} still ran after {until:.3g} s")
     await port.sleep(seconds)

@@ -30,7 +30,7 @@ async def run_tool(
         seconds: For all tries together.
         tries: Gets a line for each try that failed and was followed by another.
         port: Runs it, and waits.
-        late: Gets what a blocking tool returns when nobody waits for it any more.
+        late: Gets what the tool returns when nobody waits for it any more.
 
     Raises:
         Exception: Whatever the last try raised; `OutOfTime` if there was no time left.

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.world.doors import DOORS, Desk, DoorName
-from tests.world.gates import Gate
+from tests.world.gates import Gate, wait_until
 from tests.world.plans import planned
 
-from loopwright import Checkpoints, Limits, SyncRuns, allow, create_agent, open_checkpoints, tool
+from loopwright import Checkpoints, Limits, RunResult, Runs, SyncRuns, allow, create_agent, open_checkpoints, tool
+from loopwright.state import digest
 from loopwright.testing import call
-from loopwright.tools import Tool
+from loopwright.tools import Tool, deadline
 
 
 class Watch:
@@ -94,6 +98,73 @@ def test_whose_turn_does_not_come(checkpoints: Checkpoints) -> None:
     gate.open()
     assert done.wait(20)
     assert ("third", ["first A", "third A"]) == (run("third", 60), begun)
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("effect", ["read", "write"])
+def test_who_was_given_up_is_inside_until_the_end(checkpoints: Checkpoints, effect: Any, door: DoorName) -> None:
+    """A blocking call goes on in its thread beyond its timeout; others on its order wait for so long, and say why."""
+    gate = Gate()
+    inside: list[str] = []
+
+    @tool(effect=effect, serial="order:{code}", timeout=0.05)
+    def work(code: str, who: str) -> str:
+        """Work on an order, by its code and by whom."""
+        inside.append(who)
+        if who == "first":
+            gate.pass_through()
+            inside.append("out")
+        return who
+
+    turn = [call("work", code="A", who=who) for who in ("first", "second", "third")]
+    turns = [turn, call("work", code="A", who="last"), "Done."]
+    desk = Desk(create_agent(planned(turns), [work], permissions=[allow("work")]), checkpoints, door)
+    name = f" serial:{digest('order:A')}"
+    if effect == "read":
+        assert "succeeded" == (result := desk.run()).status
+        said = [entry["observation"] for entry in result.trail]
+        why = "nothing was done: an earlier call on order:A, which was given up, has not ended after 0.05 s more"
+        assert ["ERROR: timed out after 0.05 s", *[f"ERROR: {why}"] * 3] == said
+    else:
+        waiting = desk.run()
+        assert ["outcome_unknown"] == [asked.question for asked in waiting.approvals]
+    assert ["first"] == inside
+    assert checkpoints.ledger.leases.holder(name) is not None
+    gate.open()
+    wait_until(lambda: checkpoints.ledger.leases.holder(name) is None)
+    last = desk.run("Once more.", thread_id="other") if effect == "read" else desk.wait(waiting.run_id)
+    assert ("last", ["first", "out"]) == (last.trail[-1]["observation"], inside[:2])
+
+
+def test_a_coroutine_that_will_not_end_is_inside_too(checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that swallows its cancellation keeps its place, and settles its effect when it ends after all."""
+    monkeypatch.setattr(deadline, "GRACE_SECONDS", 0.01)
+    ended: list[str] = []
+
+    async def main() -> RunResult:
+        gate = asyncio.Event()
+
+        @tool(effect="write", serial="order:{code}", timeout=0.05)
+        async def pay(code: str) -> str:
+            """Pay for an order, by its code."""
+            while not gate.is_set():
+                with suppress(asyncio.CancelledError):
+                    await gate.wait()
+            ended.append(code)
+            return f"paid {code}"
+
+        agent = create_agent(planned([[call("pay", code="A")] * 2, "Done."]), [pay], permissions=[allow("pay")])
+        async with Runs(agent, checkpoints) as runs:
+            waiting = await runs.run("Pay.", thread_id="t")
+            assert ["outcome_unknown"] == [asked.question for asked in waiting.approvals]
+            gate.set()
+            await asyncio.to_thread(wait_until, lambda: not checkpoints.ledger.approvals.list_open(waiting.run_id, 5))
+            return await runs.wait(waiting.run_id)
+
+    result = asyncio.run(main())
+    first, second = [entry["observation"] for entry in result.trail]
+    assert ("paid A", ["A"]) == (first, ended)
+    assert "nothing was done: an earlier call on order:A, which was given up, has not ended" in second
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 Late = Callable[[Future[Any]], None]
-"""Gets the future of a call that nobody waits for any more, once the call is over."""
+"""Gets the future of a call at the moment from which on nobody waits for it; it is done once the call is over."""
 
 MAX_IDLE = 16
 """So many threads are kept for the next call: starting one costs about as much as a super-step."""
@@ -48,8 +48,8 @@ class Aborted(RuntimeError):
 def call_within(seconds: float, function: Callable[[], T], late: Late | None = None) -> T:
     """Call a blocking function, and give up waiting after `seconds`.
 
-    Python cannot end a thread: one that is late goes on, and nobody listens to it. It is a daemon, so that it cannot
-    hold up the end of the process; what it brings in the end goes to `late`.
+    Python cannot end a thread: one that is late goes on, and `late` is told. It is a daemon, so that it cannot hold up
+    the end of the process.
 
     Raises:
         OutOfTime: If it was not over in time.
@@ -69,7 +69,7 @@ def call_within(seconds: float, function: Callable[[], T], late: Late | None = N
 
 async def acall_within(seconds: float, function: Callable[[], T], late: Late | None = None) -> T:
     """Do the same without blocking the event loop."""
-    return await await_within(seconds, lambda: call_aside(function, late))
+    return await await_within(seconds, lambda: call_aside(function, late), late)
 
 
 async def call_aside(function: Callable[[], T], late: Late | None = None) -> T:
@@ -84,15 +84,15 @@ async def call_aside(function: Callable[[], T], late: Late | None = None) -> T:
 
 
 def _leave(future: Future[Any], late: Late | None) -> None:
-    """Wait no longer; what the call brings in the end goes to `late`, at once if it is over already."""
+    """Wait no longer."""
     if late is not None and not future.cancelled():
-        future.add_done_callback(late)
+        late(future)
 
 
-async def await_within(seconds: float, start: Callable[[], Awaitable[T]]) -> T:
+async def await_within(seconds: float, start: Callable[[], Awaitable[T]], late: Late | None = None) -> T:
     """Await something in a task of its own, and cancel it after `seconds`.
 
-    What does not end then, or with whoever waits, is left behind after `GRACE_SECONDS`: nobody listens to it.
+    What does not end then, or with whoever waits, is left behind after `GRACE_SECONDS`, and `late` is told.
 
     Raises:
         OutOfTime: If it was not over in time.
@@ -102,23 +102,43 @@ async def await_within(seconds: float, start: Callable[[], Awaitable[T]]) -> T:
     try:
         await asyncio.wait({task}, timeout=seconds)
     except asyncio.CancelledError:
-        await _end(task)
+        await _end(task, late)
         raise
     if task.done():
         return task.result()
-    await _end(task)
+    await _end(task, late)
     if task.done() and not task.cancelled():  # it had something to say after all
         return task.result()
     raise OutOfTime(seconds)
 
 
-async def _end(task: asyncio.Future[Any]) -> None:
+async def _end(task: asyncio.Future[Any], late: Late | None) -> None:
     """Cancel a task, and wait until it has ended, but not for ever."""
     task.cancel()
-    await asyncio.wait({task}, timeout=GRACE_SECONDS)
-    if not task.done():
-        _left.add(task)
-    task.add_done_callback(_forget)
+    try:
+        await asyncio.wait({task}, timeout=GRACE_SECONDS)
+    finally:  # whoever waits may be cancelled once more
+        if not task.done():
+            _left.add(task)
+            _leave(_followed(task), late)
+        task.add_done_callback(_forget)
+
+
+def _followed(task: asyncio.Future[Any]) -> Future[Any]:
+    """Return a future that is done, in a thread, once the task is: what follows may block, and no event loop must."""
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
+
+    def end() -> None:
+        if task.cancelled():
+            future.set_exception(Aborted("it was cancelled"))
+        elif error := task.exception():
+            future.set_exception(error)
+        else:
+            future.set_result(task.result())
+
+    task.add_done_callback(lambda _: _hand_over(end))
+    return future
 
 
 def _forget(task: asyncio.Future[Any]) -> None:
