@@ -13,8 +13,8 @@ from pydantic import BaseModel
 
 from loopwright.state import storable
 
-DEEPEST = 200
-"""Levels of what is looked through for what cannot be stored; a value that holds itself has no end."""
+DEEPEST = 100
+"""Levels that are kept of what cannot be stored as a whole; a value that holds itself has no end."""
 SMALLEST, LARGEST = -(2**63), 2**64 - 1
 """Of the integers that msgpack has."""
 _OPTIONS = ormsgpack.OPT_NON_STR_KEYS
@@ -58,22 +58,23 @@ class Serializer(JsonPlusSerializer):
         """
         try:
             return super().dumps_typed(obj)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             return super().dumps_typed(self._fitting(obj, DEEPEST))
 
     def _fitting(self, value: Any, levels: int) -> Any:
-        """Return what can be stored of a value, looked through as deep as `levels`."""
+        """Return what can be stored of a value, as deep as `levels`; what lies deeper would fail the whole of it."""
         if type(value) is str:
             return storable(value)
         if type(value) is int:
             return value if SMALLEST <= value <= LARGEST else _digits(value)
         if levels > 0 and (fitting := self._parts(value, levels - 1)) is not None:
             return fitting
+        is_kept = levels > 0 or type(value) not in (dict, list, tuple)
         try:
-            super().dumps_typed(value)
-        except (TypeError, ValueError):
-            return f"(a {type(value).__name__} that cannot be stored)"
-        return value
+            super().dumps_typed(value if is_kept else None)
+        except (TypeError, ValueError, RecursionError):
+            is_kept = False
+        return value if is_kept else f"(a {type(value).__name__} that cannot be stored)"
 
     def _parts(self, value: Any, levels: int) -> Any:
         """Return the same with what can be stored of each of its parts; None for what has none."""

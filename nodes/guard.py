@@ -32,6 +32,7 @@ from loopwright.state import (
     add_run,
     add_seconds,
     instant_result,
+    is_too_deep,
     last_text,
     load_decision,
     new_call,
@@ -199,6 +200,8 @@ def _ask(state: AgentState, port: Port) -> dict[str, Any]:
     value = interrupt(shown)
     place, id_ = port.place, asked[0]["id"] if asked else ""
     answer = {"call": id_, "value": value, "by": place.user, "roles": [*place.roles], "at": place.checkpoint_id}
+    if is_too_deep(value):  # nothing could keep it
+        answer |= {"value": None, "wrong": "the answer is nested too deep to be kept"}
     return {"answers": [answer]}
 
 

@@ -218,6 +218,8 @@ def _heard(asked: list[Call], state: AgentState, port: Port) -> tuple[dict[str, 
 
 def _read(call: Call, answer: Answer, state: AgentState, port: Port) -> Answered | str:
     """Read a raw answer as a decision; a text says why it cannot be taken."""
+    if wrong := answer.get("wrong"):
+        return wrong
     if (meant := question_meant(answer["value"])) not in ("", call["approval"]):
         return f"this answers the question {excerpt(meant, 40)}, and another one is asked now"
     decision = read_answer(call, answer["value"])

@@ -46,7 +46,7 @@ async def alone(
     ledger.lines.join(key, ticket)
     try:
         until = port.elapsed() + min(seconds, LONGEST_WAIT)
-        await _turn(key, ticket, until, patience, port, ledger)
+        await _turn(key, ticket, until, patience, port)
         lease = await _lease(key, until, port, ledger)
     except BaseException:
         ledger.lines.leave(key, ticket)
@@ -72,13 +72,11 @@ async def alone(
             await port.ask(ledger, give_back, late=is_late)
 
 
-async def _turn(
-    key: str, ticket: tuple[str, int, int], until: float, patience: float, port: Port, ledger: Ledger
-) -> None:
+async def _turn(key: str, ticket: tuple[str, int, int], until: float, patience: float, port: Port) -> None:
     """Wait for the turn among the calls of this process."""
-    late_until: float | None = None
-    while not ledger.lines.enter(key, ticket):
-        if not ledger.lines.is_late(key):
+    lines, late_until = (await port.ledger()).lines, None
+    while not lines.enter(key, ticket):
+        if not lines.is_late(key):
             late_until = None
         elif late_until is None:
             late_until = port.elapsed() + patience

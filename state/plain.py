@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any, cast
 
@@ -78,15 +79,28 @@ MOST_DEPTH = 100
 
 
 def is_too_deep(value: Any, most: int = MOST_DEPTH) -> bool:
-    """Tell whether JSON-like data is nested deeper than that.
+    """Tell whether JSON-like data is nested deeper than that; so is what holds itself.
 
     >>> is_too_deep({"a": [1]}, 2), is_too_deep({"a": [[1]]}, 2)
     (False, True)
     """
-    if not isinstance(value, dict | list | tuple):
-        return False
-    parts = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
-    return most == 0 or any(is_too_deep(part, most - 1) for part in parts)
+    level = _containers([value])
+    for _ in range(most):
+        if not level:
+            return False
+        level = _containers(part for one in level for part in one)
+    return bool(level)
+
+
+def _containers(values: Iterable[object]) -> list[Iterable[object]]:
+    """Return the parts of those that hold others, each one once: two lists that hold each other twice have no end."""
+    found: dict[int, Iterable[object]] = {}
+    for value in values:
+        if isinstance(value, Mapping):
+            found[id(cast("object", value))] = cast("Mapping[str, object]", value).values()
+        elif isinstance(value, list | tuple):
+            found[id(cast("object", value))] = cast("list[object]", value)
+    return [*found.values()]
 
 
 def to_plain(value: Any) -> Any:

@@ -238,6 +238,8 @@ class Answer(TypedDict):
     """What they may do, as the server's authentication says."""
     at: str
     """The checkpoint of the pause: the same however often its answer is judged, another one on another branch."""
+    wrong: NotRequired[str]
+    """Why it cannot be taken, whatever it says: then the value is not kept. From release 0.3 on."""
 
 
 class RunRecord(TypedDict):

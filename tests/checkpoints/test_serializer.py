@@ -117,7 +117,11 @@ def test_what_cannot_be_stored_is_replaced(value: Any, kept: Any) -> None:
 
 
 def test_what_has_no_end_is_replaced() -> None:
-    """A value that holds itself is cut off; nothing raises."""
+    """A value that holds itself is cut off, and so is one that no serializer follows so deep; nothing raises."""
     serializer = Serializer()
-    message = HumanMessage("Look.", additional_kwargs={"x": ENDLESS})
-    assert "Look." == serializer.loads_typed(serializer.dumps_typed(message)).text
+    deep: list[Any] = []
+    for _ in range(300):
+        deep = [deep]
+    for value in (ENDLESS, deep):
+        message = HumanMessage("Look.", additional_kwargs={"x": value})
+        assert "Look." == serializer.loads_typed(serializer.dumps_typed(message)).text

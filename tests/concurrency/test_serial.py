@@ -114,26 +114,25 @@ def test_who_was_given_up_is_inside_until_the_end(checkpoints: Checkpoints, effe
         if who == "first":
             gate.pass_through()
             inside.append("out")
-        return who
+        return f"{who} {code}"
 
     turn = [call("work", code="A", who=who) for who in ("first", "second", "third")]
     turns = [turn, call("work", code="A", who="last"), "Done."]
     desk = Desk(create_agent(planned(turns), [work], permissions=[allow("work")]), checkpoints, door)
     name = f" serial:{digest('order:A')}"
+    rested = desk.run()
     if effect == "read":
-        assert "succeeded" == (result := desk.run()).status
-        said = [entry["observation"] for entry in result.trail]
+        said = [entry["observation"] for entry in rested.trail]
         why = "nothing was done: an earlier call on order:A, which was given up, has not ended after 0.05 s more"
         assert ["ERROR: timed out after 0.05 s", *[f"ERROR: {why}"] * 3] == said
     else:
-        waiting = desk.run()
-        assert ["outcome_unknown"] == [asked.question for asked in waiting.approvals]
+        assert ["outcome_unknown"] == [asked.question for asked in rested.approvals]
     assert ["first"] == inside
     assert checkpoints.ledger.leases.holder(name) is not None
     gate.open()
     wait_until(lambda: checkpoints.ledger.leases.holder(name) is None)
-    last = desk.run("Once more.", thread_id="other") if effect == "read" else desk.wait(waiting.run_id)
-    assert ("last", ["first", "out"]) == (last.trail[-1]["observation"], inside[:2])
+    last = desk.run("Once more.", thread_id="other") if effect == "read" else desk.wait(rested.run_id)
+    assert ("last A", ["first", "out"]) == (last.trail[-1]["observation"], inside[:2])
 
 
 def test_a_coroutine_that_will_not_end_is_inside_too(checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,7 +86,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "an extra key": (edit(ammount=3), "ammount"),
     "nothing left": (edit({}), "order_id"),
     "nested too deep": (edit(order_id=json.loads("[" * 300 + "]" * 300)), "nested too deep"),
-    "the same as data": ({"type": "edit", "args": {"amount": json.loads("[" * 300 + "]" * 300)}}, "is no decision"),
+    "the same as data": ({"type": "edit", "args": {"amount": json.loads("[" * 300 + "]" * 300)}}, "nested too deep"),
     "an unknown tool": (edit(tool="pey"), "no tool 'pey'"),
     "what a rule denies": (edit(amount=1000), "not so much"),
 }

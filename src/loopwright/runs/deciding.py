@@ -84,6 +84,9 @@ def _plain(approval_id: str, call: Call, decision: object) -> dict[str, Any]:
             text = f"approval {approval_id}: the arguments are nested too deep to be kept"
             raise InvalidDecision(text, approval_id=approval_id)
         return normal_decision(call, decision)
+    if is_too_deep(decision):
+        text = f"approval {approval_id}: the decision is nested too deep to be kept"
+        raise InvalidDecision(text, approval_id=approval_id)
     parsed = parse_answer(decision) or _structured(call, decision)
     if parsed is None:
         text = f"approval {approval_id}: {excerpt(repr(decision))} is no decision; give {SHAPES}"
