@@ -151,6 +151,19 @@ def test_a_secret_that_comes_back_is_taken_out(opened: Opened, caplog: pytest.Lo
     assert TOKEN not in caplog.text + repr(opened.tools[0]) + repr(opened.tools)
 
 
+def test_a_secret_among_the_messages_is_in_no_log(opened: Opened, caplog: pytest.LogCaptureFixture) -> None:
+    """The client library logs what it cannot read: without the secret, nor a part of it. Others log as they did."""
+    with caplog.at_level(logging.DEBUG):
+        assert "done" == opened.call("blabs")
+        assert "order A1: 250 euros" == opened.call("order", order_id="A1")
+        logging.getLogger("mcp.client.stdio").error("%s of another client", TOKEN)
+    said = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert "Failed to parse JSONRPC message from server (ValidationError)" in said
+    assert any("nonsense" in one and "(secret)" in one for one in said)
+    assert f"{TOKEN} of another client" == said.pop()
+    assert TOKEN[:9] not in caplog.text.replace(f"{TOKEN} of another client", "")
+
+
 def test_a_server_that_dies_is_started_again(tmp_path: Path) -> None:
     """A read is sent once more. A write is not: it was begun. The next call has a new server."""
     shop = Shop(tmp_path)

@@ -124,13 +124,16 @@ def test_a_wrong_option_is_named(options: dict[str, Any]) -> None:
 
 
 def test_secrets_are_read_for_each_connection_and_taken_out_of_texts() -> None:
-    """The whole value and its words, at any depth; a plain value is none, and what cannot be read is not shown."""
+    """The whole value and its words, at any depth; a plain variable only if its name says so; what cannot be read is not shown."""
     tokens = iter(("Bearer first-token", "Bearer second-token"))
     vault = Vault("shop", {"url": "http://127.0.0.1", "headers": {"a": lambda: next(tokens), "b": "plain-value"}})
     assert {"a": "Bearer first-token", "b": "plain-value"} == vault.headers()
     assert "Bearer second-token" == vault.headers()["a"]
     told = {"said": ["first-token, Bearer second-token, plain-value"]}
-    assert {"said": ["(secret), (secret), plain-value"]} == vault.hide_in(told)
+    assert {"said": ["(secret), (secret), (secret)"]} == vault.hide_in(told)
+    plain = Vault("shop", {"command": "x", "env": {"SHOP_API_KEY": "hunter-22", "MODE": "production"}})
+    plain.env()
+    assert "(secret) in production" == plain.hide("hunter-22 in production")
     with pytest.raises(ConfigurationError, match=r"headers\['a'\] could not be read: StopIteration"):
         vault.headers()
     env = Vault("shop", {"command": "x", "env": {"KEY": SecretStr("hunter22")}})

@@ -7,6 +7,7 @@ tools from now on: `description`, `arguments`, `hints`, `gone`, `twice`, or as t
 from __future__ import annotations
 
 import base64
+import json
 import os
 import sys
 import threading
@@ -139,6 +140,15 @@ def build(folder: Path, port: int) -> Shop:  # noqa: C901, PLR0915 -- a list of 
         request = ctx.request_context.request
         headers = dict(request.headers) if request is not None else {}
         return f"{os.environ.get('SHOP_TOKEN')} {headers.get('authorization')}"
+
+    @shop.tool(annotations=ToolAnnotations(readOnlyHint=True))
+    async def blabs() -> str:
+        """Tell what it was given where only messages belong: as a line for people, and as a message that is none."""
+        token = os.environ["SHOP_TOKEN"]
+        sys.stdout.write(f"DEBUG token={token}\n")
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "method": "nonsense", "params": {"token": token}}) + "\n")
+        sys.stdout.flush()
+        return "done"
 
     @shop.tool(annotations=ToolAnnotations(readOnlyHint=True), structured_output=False)
     async def mixed() -> list[Any]:

@@ -136,8 +136,8 @@ def open_mcp(servers: Mapping[str, McpServer], **options: Unpack[McpOptions]) ->
         text = "MCP servers need the extra 'mcp': pip install 'loopwright[mcp]'"
         raise ConfigurationError(text, missing=error.name) from error
     seconds = options.get("connect_seconds", 10.0)
-    loop = Loop()
     sessions = [Session(name, given, connect_seconds=seconds) for name, given in settings.items()]
+    loop = Loop([session.vault for session in sessions])
     try:
         offers = loop.submit(_offers(sessions)).result()
         tools = [_tool(offer, options, loop) for offer in _chosen(offers, options)]

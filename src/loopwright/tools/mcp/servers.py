@@ -14,7 +14,10 @@ from typing_extensions import TypedDict
 from loopwright.errors import ConfigurationError
 
 Secret = str | SecretStr | Callable[[], str | SecretStr]
-"""A value; or what returns one, called anew for each connection, so that a token can be fresh."""
+"""A value; or what returns one, called anew for each connection, so that a token can be fresh.
+
+A plain text is hidden, too, where it is a header, or a variable whose name says that it is a secret.
+"""
 Transport = Literal["stdio", "http", "streamable_http", "sse"]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
@@ -23,6 +26,8 @@ _HTTP = ("url", "headers")
 _SHORTEST = 6
 """Characters of a secret below which it is not looked for in texts: it would be found in words."""
 _HIDDEN = "(secret)"
+_SECRET_NAME = re.compile(r"token|secret|password|passwd|passphrase|credential|auth|key|dsn|cookie", re.IGNORECASE)
+"""Of a variable whose value is taken for a secret, although it is given as a plain text."""
 
 
 class McpServer(TypedDict, total=False):
@@ -163,7 +168,7 @@ class Vault:
             if not isinstance(text, str):
                 what = f"{self._where}: {option}[{key!r}] gave a {type(text).__name__}; a text is wanted"
                 raise ConfigurationError(what)
-            if not isinstance(secret, str):
+            if option == "headers" or not isinstance(secret, str) or _SECRET_NAME.search(key):
                 self._known.update(_parts(text))
             values[key] = text
         return values

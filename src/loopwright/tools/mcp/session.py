@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from mcp import types
 
+from .hiding import Discretion
 from .hints import Described
 from .line import Line, NotBegun, NotSent
 from .servers import McpServer, Vault
@@ -24,12 +25,14 @@ LIST_SECONDS = 5.0
 class Loop:
     """An event loop in a thread of its own."""
 
-    def __init__(self) -> None:
-        """Start the thread; it ends with the process, if nobody closes it before."""
+    def __init__(self, vaults: Sequence[Vault]) -> None:
+        """Start the thread; it ends with the process, if nobody closes it before. The vaults are of its sessions."""
         self._loop = asyncio.new_event_loop()
         self._pid = os.getpid()
         self._thread = threading.Thread(target=self._loop.run_forever, name="loopwright-mcp", daemon=True)
         self._thread.start()
+        self._discretion = Discretion(vaults)
+        self._discretion.begin(self._thread)
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Have something done there.
@@ -49,6 +52,7 @@ class Loop:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+        self._discretion.end()
 
 
 class Session:
