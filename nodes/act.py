@@ -26,7 +26,6 @@ from loopwright.tools import (
     Output,
     is_async,
     safe_str,
-    to_output,
     to_text,
 )
 
@@ -437,12 +436,11 @@ def _settler(row: EffectRow, work: _Work) -> Late:
 
     Its effect is known then, and so is the answer to the question about it.
     """
-    channels = work.port.spec.open_channels.names
 
     def settle(late: Future[Any]) -> None:
         kept: Brought | None = None
         try:
-            output = to_output(late.result(), call_id=work.task["call"]["id"], channels=channels)
+            output: Output = late.result()
             text, status, kept = _answered(output).text, EffectStatus.DONE, _kept(output, work)
         except (NotDone, ToolException) as error:
             text, status = safe_str(error), EffectStatus.FAILED

@@ -177,13 +177,13 @@ class Port(ABC):
     async def tool(
         self, contract: Contract, args: dict[str, Any], effect: Effect, seconds: float, late: Late | None = None
     ) -> Any:
-        """Call a tool; what it brings when nobody waits any more goes to `late`.
+        """Call a tool; a call that is given up, and may go on, goes to `late`.
 
         Raises:
             OutOfTime: If it was not over in time; one that cannot be ended then goes on.
         """
 
-    def _leaving(self, late: Late | None) -> Late:
+    def leaving(self, late: Late | None) -> Late:
         """Return what remembers a call that is given up: first `late` hears of its end, then who waits for that."""
 
         def leave(call: Future[Any]) -> None:
@@ -244,7 +244,7 @@ class BlockingPort(Port):
     ) -> Any:
         """Call the tool in a thread."""
         self.has_begun = True
-        return call_within(min(seconds, FOREVER), lambda: contract.run(args, effect), self._leaving(late))
+        return call_within(min(seconds, FOREVER), lambda: contract.run(args, effect), late)
 
     async def check(self, check: AnswerCheck, answer: ProposedAnswer, seconds: float) -> Judgement:
         """Call the check in a thread; an async one in a loop of its own."""
@@ -298,8 +298,8 @@ class AsyncPort(Port):
         self.has_begun = True
         arun = contract.arun
         if arun is None:
-            return await acall_within(seconds, lambda: contract.run(args, effect), self._leaving(late))
-        return await _foreign(seconds, lambda: arun(args, effect), self._leaving(late))
+            return await acall_within(seconds, lambda: contract.run(args, effect), late)
+        return await _foreign(seconds, lambda: arun(args, effect), late)
 
     async def check(self, check: AnswerCheck, answer: ProposedAnswer, seconds: float) -> Judgement:
         """Await the check, or call a blocking one in a thread."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from loopwright.state import Call, excerpt
-from loopwright.tools import Contract, Effect, Late, Output, safe_str, to_output
+from loopwright.tools import Contract, Effect, Late, Output, call_aside, safe_str, to_output
 
 from .channels import OpenChannels
 from .pacing import keep_pace
@@ -30,17 +33,18 @@ async def run_tool(
         seconds: For all tries together.
         tries: Gets a line for each try that failed and was followed by another.
         port: Runs it, and waits.
-        late: Gets what the tool returns when nobody waits for it any more.
+        late: Gets a call that is given up, and goes on: its future has an output in the end.
 
     Raises:
         Exception: Whatever the last try raised; `OutOfTime` if there was no time left.
     """
-    until, channels = port.elapsed() + seconds, port.spec.open_channels
+    until, channels, leave = port.elapsed() + seconds, port.spec.open_channels, port.leaving(late)
+    doors = _giving_output(contract, effect.around.call_id, channels, leave)
     while True:
         left = until - port.elapsed() if tries else seconds
         try:
             with within_tool(call.get("resumes", ())):
-                value = await port.tool(contract, call["args"], effect, left, late)
+                output: Output = await port.tool(doors, call["args"], effect, left, leave)
         except Exception as error:
             wait = _wait(contract, error, len(tries) + 1, port)
             if wait is None or wait >= until - port.elapsed():
@@ -51,7 +55,32 @@ async def run_tool(
                 raise
             tries.append(excerpt(f"{type(error).__name__}: {safe_str(error)}"))
         else:
-            return _taken(to_output(value, call_id=effect.around.call_id, channels=channels.names), effect, channels)
+            return _taken(output, effect, channels)
+
+
+_AT_ONCE = (str, int, float, bool, type(None))
+"""Results of exactly these types hold nothing that could take its time."""
+
+
+def _giving_output(contract: Contract, call_id: str, channels: OpenChannels, leave: Late) -> Contract:
+    """Return the contract with doors that give an output: an iterator in a result is read within the call's time.
+
+    That must not hold up the event loop either.
+    """
+    awaited = contract.arun
+
+    def take(value: object) -> Output:
+        return to_output(value, call_id=call_id, channels=channels.names)
+
+    async def arun(args: dict[str, Any], effect: Effect) -> Output:
+        assert awaited is not None  # noqa: S101 -- else this door is none
+        value = await awaited(args, effect)
+        return take(value) if type(value) in _AT_ONCE else await call_aside(lambda: take(value), leave)
+
+    def run(args: dict[str, Any], effect: Effect) -> Output:
+        return take(contract.run(args, effect))
+
+    return replace(contract, run=run, arun=None if awaited is None else arun)
 
 
 def _taken(output: Output, effect: Effect, channels: OpenChannels) -> Output:

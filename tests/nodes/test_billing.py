@@ -7,8 +7,21 @@ from typing import Any
 
 import pytest
 from tests.world.doors import DOORS, Desk, DoorName
+from tests.world.gates import Gate
 
-from loopwright import Budget, Checkpoints, Effect, Limits, NotDone, Price, StopReason, allow, create_agent, tool
+from loopwright import (
+    Budget,
+    Checkpoints,
+    Effect,
+    Limits,
+    NotDone,
+    Price,
+    StopReason,
+    allow,
+    create_agent,
+    respond,
+    tool,
+)
 from loopwright.errors import ConfigurationError, ToolError
 from loopwright.state import NANO, Tokens
 from loopwright.testing import ScriptedModel, call, check_transcript
@@ -131,3 +144,33 @@ def test_with_a_limit_on_cost_the_run_stops_after_a_dear_report(checkpoints: Che
     agent = create_agent(ScriptedModel(turns), [Shop().buy(price="reported")], price=FREE, limits=limits)
     result = Desk(agent, checkpoints).run()
     assert (StopReason.MAX_COST, Decimal("0.06")) == (result.stop_reason, result.usage.cost)
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("price", [Decimal("0.10"), "reported"])
+@pytest.mark.parametrize("effect", ["read", "write"])
+def test_what_was_reported_before_it_was_late_counts(
+    checkpoints: Checkpoints, effect: Any, price: Any, door: DoorName
+) -> None:
+    """Whatever becomes of the call: the money is spent. What is reported later on reaches nobody."""
+    gate = Gate()
+
+    @tool(effect=effect, price=price, timeout=0.05)
+    def buy(handle: Effect) -> str:
+        """Buy a report about a company."""
+        handle.report_cost(Decimal("0.05"))
+        gate.pass_through()
+        return "report"
+
+    agent = create_agent(ScriptedModel([call("buy"), "Done."]), [buy], price=FREE, permissions=[allow("buy")])
+    desk = Desk(agent, checkpoints, door)
+    result = desk.run()
+    cost = Decimal("0.05") if price == "reported" else Decimal("0.15")
+    if effect == "write":
+        assert ["outcome_unknown"] == [asked.question for asked in result.approvals]
+        assert cost == result.usage.cost
+        result = desk.answer(result, respond("report"))
+    gate.open()
+    assert ("succeeded", cost) == (result.status, result.usage.cost)
+    rows = checkpoints.ledger.spend.of_run(result.run_id)
+    assert [int(cost * NANO)] == [row.cost_nano for row in rows if row.cost_nano]

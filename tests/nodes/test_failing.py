@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -198,6 +199,26 @@ def test_what_ends_late_settles_its_effect(checkpoints: Checkpoints, door: DoorN
     wait_until(lambda: not checkpoints.ledger.approvals.list_open(waiting.run_id, 5))
     result = desk.wait(waiting.run_id)
     assert ("succeeded", "paid A1") == (result.status, result.trail[0]["observation"])
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_what_a_result_still_has_to_bring_takes_the_calls_time(checkpoints: Checkpoints, door: DoorName) -> None:
+    """An iterator within a result is read in a thread, and no longer than the call may take; nothing else waits."""
+    gate = Gate()
+
+    def pages() -> Generator[str]:
+        gate.pass_through()
+        yield "page"
+
+    @tool(effect="read", timeout=0.05)
+    async def listed() -> dict[str, Any]:
+        """List the pages of a book."""
+        return {"pages": [pages()]}
+
+    agent = create_agent(planned([call("listed"), "Done."]), [listed])
+    result = Desk(agent, checkpoints, door).run()
+    gate.open()
+    assert ("succeeded", "ERROR: timed out after 0.05 s") == (result.status, result.trail[0]["observation"])
 
 
 class Rough(BaseException):

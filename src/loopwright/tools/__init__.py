@@ -8,7 +8,7 @@ from .addresses import AddressRefused, Resolve, check_address
 from .asking import ask_human
 from .calculator import NotCalculable, calculate, calculator
 from .contract import Contract, Effect, EffectKind, OnError, UnfitArguments, Verify, check_contract, is_async
-from .deadline import Aborted, Late, OutOfTime, acall_within, await_within, call_within
+from .deadline import Aborted, Late, OutOfTime, acall_within, await_within, call_aside, call_within
 from .fetching import FetchBroken, Fetcher, FetchFailed, Page
 from .marks import UNTRUSTED_NOTE, mark_untrusted, unmark
 from .options import ToolOptions
@@ -67,6 +67,7 @@ __all__ = [
     "build_web_search",
     "calculate",
     "calculator",
+    "call_aside",
     "call_within",
     "check_address",
     "check_contract",
