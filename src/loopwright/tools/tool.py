@@ -19,7 +19,8 @@ from .contract import Contract, Effect, check_contract
 from .deadline import call_aside
 from .injection import Hidden, found_in, hidden
 from .options import ToolOptions, declare
-from .results import MAX_ITEMS, ONLY_FIRST, WithArtifact, safe_str, unfailed, unpacked
+from .raw import giving_raw, value_of
+from .results import MAX_ITEMS, ONLY_FIRST, WithArtifact, safe_str, unpacked
 from .schemas import DescribedArguments, described
 
 ResponseFormat = Literal["content", "content_and_artifact"]
@@ -101,7 +102,7 @@ def annotate(existing: BaseTool, /, **options: Unpack[ToolOptions]) -> Tool:
     Raises:
         ConfigurationError: If the tool has no description, or an option contradicts what it is.
     """
-    return _tool(declare(contract_of(existing), options))
+    return _tool(declare(contract_of(existing), options), existing.response_format)
 
 
 def _check_function(target: object) -> None:
@@ -125,6 +126,7 @@ def contract_of(existing: BaseTool) -> Contract:
     hiding = _injected(existing)
     kept = hiding.keys() - schema.model_fields.keys()
     fills = {name: fill for name, fill in hiding.items() if fill.kind not in ("call_id", "default")}
+    door = giving_raw(existing)
 
     def arguments(args: Mapping[str, Any], effect: Effect) -> dict[str, Any]:
         if taken := sorted(kept & args.keys()):  # a schema that is open lets it through
@@ -138,17 +140,17 @@ def contract_of(existing: BaseTool) -> Contract:
         if _can_only_be_awaited(existing):
             return asyncio.run(arun(args, effect))
         with told():
-            return unfailed(existing.invoke(arguments(args, effect)))
+            return value_of(door.invoke(arguments(args, effect)))
 
     async def arun(args: dict[str, Any], effect: Effect) -> Any:
         with told():
-            return unfailed(await existing.ainvoke(arguments(args, effect)))
+            return value_of(await door.ainvoke(arguments(args, effect)))
 
     blocks = type(existing)._arun is BaseTool._arun  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # the only sign that a tool can only block
     blocks = blocks or (isinstance(existing, StructuredTool) and existing.coroutine is None)
     found = found_in(fills.values())
-    door = None if blocks else arun
-    return check_contract(Contract(existing.name, existing.description, schema, run, arun=door, **found))
+    awaited = None if blocks else arun
+    return check_contract(Contract(existing.name, existing.description, schema, run, arun=awaited, **found))
 
 
 def _can_only_be_awaited(existing: BaseTool) -> bool:
