@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import textwrap
 from collections.abc import Generator, Sequence
@@ -101,32 +102,51 @@ def test_as_a_user_runs_it(site: Site, nursery: Nursery, tmp_path: Path) -> None
 def answer_about(text: str, *read: tuple[str, str]) -> ProposedAnswer:
     """Propose an answer, after pages were read with these outcomes."""
     trail: Any = [
-        {"tool": "read_url", "args": {"url": url}, "outcome": outcome, "observation": ""} for url, outcome in read
+        {"run": "r", "tool": "read_url", "args": {"url": url}, "outcome": outcome, "observation": ""}
+        for url, outcome in read
     ]
-    return ProposedAnswer(text, None, QUESTION, cast("Any", {}), cast("Any", {}), trail, [])
+    return ProposedAnswer(text, None, QUESTION, cast("Any", {"id": "r"}), cast("Any", {}), trail, [])
 
 
 PAGE = ("https://shop.example/hours?day=mon", "done")
 
 
 @pytest.mark.parametrize(
-    ("text", "unread"),
+    ("text", "objection"),
     [
-        ("Nothing that I found says it.", ""),
+        ("Nothing that I found says it.\nSources: none", ""),
+        ("Nichts davon.\n\n**Sources**: *none*", ""),
+        ("40 hours.\n## Sources:\n1. https://shop.example/hours?day=mon", ""),
         ("40 hours.\nSources: https://shop.example/hours?day=mon", ""),
         ("40 hours.\nSources:\n- <HTTPS://Shop.Example/hours/?day=mon#top>.", ""),
         ("40 hours.\nSources: [hours](https://shop.example/hours?day=mon), my own sums", ""),
-        ("See https://other.example for more.\nSources: https://shop.example/hours?day=mon", ""),
+        ("40 hours.", "does not say what it stands on"),
+        ("40 hours.\nSources:", "does not say what it stands on"),
+        ("40 hours.\nSources: the shop's own page", "does not say what it stands on"),
+        ("40 hours.\nSources: nonetheless shop.example", "does not say what it stands on"),
+        ("40 Stunden.\nQuellen: https://shop.example/hours?day=mon", "does not say what it stands on"),
+        ("Data sources: none of them says it.", "does not say what it stands on"),
+        ("See https://other.example for more.\nSources: https://shop.example/hours?day=mon", "https://other.example"),
+        ("40.\nSources: https://x.example/a\nSources: https://shop.example/hours?day=mon", "https://x.example/a"),
+        ("40.\n**Sources**: https://x.example/b", "https://x.example/b"),
+        ("40.\nQuellen: https://x.example/c\nSources: none", "https://x.example/c"),
         ("40 hours.\nSources: https://shop.example/hours?day=tue", "https://shop.example/hours?day=tue"),
         ("40 hours.\nSources: https://shop.example/hours?day=mon, https://x.example/a", "https://x.example/a"),
         ("40 hours.\nSources: https://gone.example/", "https://gone.example/"),
     ],
 )
-def test_which_sources_may_be_named(text: str, unread: str) -> None:
+def test_which_addresses_may_be_named(text: str, objection: str) -> None:
     """Pages that were read on the thread, by whatever spelling; a page that could not be read was not."""
-    objection = names_only_what_was_read(answer_about(text, PAGE, ("https://gone.example/", "error")))
-    assert bool(unread) == bool(objection)
-    assert unread in (objection or "")
+    said = names_only_what_was_read(answer_about(text, PAGE, ("https://gone.example/", "error")))
+    assert bool(objection) == bool(said)
+    assert objection in (said or "")
+
+
+def test_where_nothing_was_read_nothing_need_be_named() -> None:
+    """Neither for what could not be read, nor for a run that only thanks for what an earlier one has read."""
+    assert names_only_what_was_read(answer_about("I cannot tell.", ("https://gone.example/", "error"))) is None
+    thanks = answer_about("You are welcome.", PAGE)
+    assert names_only_what_was_read(dataclasses.replace(thanks, run=cast("Any", {"id": "later"}))) is None
 
 
 def test_a_page_that_led_to_another_was_read_under_both_addresses(site: Site) -> None:
