@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import logging
 import signal
 import sys
@@ -111,6 +112,51 @@ def test_a_call_that_the_server_does_not_take_was_not_begun(opened: Opened) -> N
     with pytest.raises(ToolError, match="order_id"):
         opened.call("refund", other=1)
     assert before == len(opened.shop.paid)
+
+
+BARE = """
+import json, sys
+tools, answer = json.loads(sys.argv[1])
+for line in sys.stdin:
+    asked = json.loads(line)
+    said = {
+        "initialize": {"result": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                                  "serverInfo": {"name": "bare", "version": "1"}}},
+        "tools/list": {"result": {"tools": [
+            {"name": f"t{one}", "description": "Do it.", "inputSchema": {"type": "object"}} for one in range(tools)]}},
+        "tools/call": answer,
+    }.get(asked["method"])
+    if said is not None:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}), flush=True)
+"""
+
+
+def bare(tools: int, answer: dict[str, Any]) -> McpServer:
+    """Start a server that lists so many tools, and answers each call of one with the very same."""
+    return {"command": sys.executable, "args": ["-c", BARE, json.dumps([tools, answer])]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"error": {"code": -32602, "message": "the bank knows no such account"}}, "the bank knows no such account"),
+        (
+            {"result": {"isError": True, "content": [], "structuredContent": {"code": "sold out"}}},
+            '{"code": "sold out"}',
+        ),
+    ],
+)
+def test_an_error_that_can_come_in_the_midst_of_a_call(answer: dict[str, Any], said: str) -> None:
+    """It is told, as text or as data, and what has been done is not known; refused parameters may be the bank's."""
+    with open_mcp({"bare": bare(1, answer)}) as tools, pytest.raises(ToolError) as caught:
+        tools[0].contract.run({}, Effect(key="key-1"))
+    assert (False, True) == (isinstance(caught.value, NotDone), said in str(caught.value))
+
+
+def test_a_list_that_is_too_long_opens_nothing() -> None:
+    """It is refused as soon as it is seen."""
+    with pytest.raises(ConfigurationError, match="'bare' cannot be used: it lists more than 1,000 tools"):
+        open_mcp({"bare": bare(1001, {})})
 
 
 def test_all_kinds_of_content_become_what_providers_take(opened: Opened) -> None:

@@ -124,7 +124,7 @@ def test_a_wrong_option_is_named(options: dict[str, Any]) -> None:
 
 
 def test_secrets_are_read_for_each_connection_and_taken_out_of_texts() -> None:
-    """The whole value and its words, at any depth; a plain variable only if its name says so; what cannot be read is not shown."""
+    """The whole value and its words, at any depth; a plain variable if its name says so. What fails is not shown."""
     tokens = iter(("Bearer first-token", "Bearer second-token"))
     vault = Vault("shop", {"url": "http://127.0.0.1", "headers": {"a": lambda: next(tokens), "b": "plain-value"}})
     assert {"a": "Bearer first-token", "b": "plain-value"} == vault.headers()

@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp import types
 
-from loopwright.tools.results import MAX_KEPT, NOTHING, WithArtifact
+from loopwright.tools.results import MAX_KEPT, NOTHING, WithArtifact, to_text
 
 Block = dict[str, Any]
 """A content block, as LangChain's messages hold it."""
@@ -43,9 +43,11 @@ def _kept(structured: Any) -> Any:
 
 
 def to_words(result: types.CallToolResult, hide: Callable[[Any], Any]) -> str:
-    """Return the texts alone: what an error says."""
+    """Return the texts alone, or else the structured content: what an error says."""
     texts = [block["text"] for block in (_block(part, hide) for part in result.content) if block["type"] == "text"]
-    return "\n".join(texts).strip() or "without a word"
+    if said := "\n".join(texts).strip():
+        return said
+    return to_text(hide(result.structuredContent)) if result.structuredContent else "without a word"
 
 
 def _block(part: types.ContentBlock, hide: Callable[[Any], Any]) -> Block:

@@ -28,6 +28,8 @@ PULSE_SECONDS = 2.0
 """How often a server behind HTTP is looked at while a call runs: the end of its process breaks no line there."""
 MAX_PAGES = 50
 """Of a list of tools: there could be no end to it."""
+MAX_TOOLS = 1_000
+"""Of one server: each costs milliseconds to take in, and no model is offered so many."""
 IDEMPOTENCY_KEY = "loopwright/idempotency-key"
 """In the `_meta` of a call that changes something: a server that honours it does nothing twice under one key."""
 _HTTP_SECONDS = 30.0
@@ -36,10 +38,12 @@ _NEVER_BEGUN = (
     types.PARSE_ERROR,
     types.INVALID_REQUEST,
     types.METHOD_NOT_FOUND,
-    types.INVALID_PARAMS,
     types.URL_ELICITATION_REQUIRED,
 )
-"""Answers that JSON-RPC, or MCP, reserve for a request that was not carried out."""
+"""Answers that JSON-RPC, or MCP, reserve for a request that was not carried out.
+
+Not `INVALID_PARAMS`: a server answers so in the midst of a tool as well, when a service behind it refuses something.
+"""
 _FORGOTTEN = "Session terminated"
 """What the client library makes of HTTP's 404: the server does not know this session, or not any more."""
 
@@ -240,6 +244,8 @@ class Line:
         cursor: str | None = None
         for _ in range(MAX_PAGES):
             page = await session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
+            if len(found) + len(page.tools) > MAX_TOOLS:
+                raise NotBegun(f"it lists more than {MAX_TOOLS:,} tools")
             for listed in page.tools:
                 if listed.name in found:
                     raise NotBegun(f"it lists two tools called {listed.name!r}")
