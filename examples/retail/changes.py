@@ -167,6 +167,8 @@ def _pairs(order: Order, variants: Variants, swap: Swap) -> list[tuple[Item, Var
     _require_items(order, olds)
     if len(olds) != len(news):
         raise Refused(f"{len(olds)} items, but {len(news)} new ones: give one new item for each")
+    if same := next((old for old, new in zip(olds, news, strict=True) if old == new), ""):
+        raise Refused(f"{same} would be changed into itself")
     items = [_item(order, old) for old in olds]
     return [(item, _variant(item, variants, new)) for item, new in zip(items, news, strict=True)]
 

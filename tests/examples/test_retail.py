@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from examples.retail import agent
 from examples.retail.agent import build_retail_agent
-from examples.retail.changes import cancel, change_payment
-from examples.retail.records import Address, Method, Order, Payment, User
+from examples.retail.changes import Refused, Swap, cancel, change_payment, exchange_items
+from examples.retail.records import Address, Item, Method, Order, Payment, User, Variant
 from examples.retail.tools import CHANGES
 from tests.world.nursery import KILLED, Nursery
 from tests.world.retail import FULL, SAMPLE, SETS, Branch, Task, tasks_of
@@ -144,6 +144,17 @@ def test_what_went_back_already_does_not_go_back_again() -> None:
     cancelled = cancel(moved.order, user, "no longer needed")
     assert ({"gift": 10_000}, {}) == (moved.balances, cancelled.balances)
     assert (Payment("refund", 10_000, "card"),) == cancelled.order.payments[len(moved.order.payments) :]
+
+
+def test_nothing_is_exchanged_for_itself() -> None:
+    """It could be done once only, and nothing would have come of it."""
+    nowhere = Address("", "", "", "", "", "")
+    item = Item("i", "p", "Lamp", {}, 10_000)
+    order = Order("#W1", "u", "delivered", nowhere, (item,), (Payment("payment", 10_000, "card"),))
+    user = User("u", "f", "l", "e", nowhere, {"card": Method("card", "credit_card")})
+    same = {"i": Variant("i", "p", {}, available=True, price=10_000)}
+    with pytest.raises(Refused, match="i would be changed into itself"):
+        exchange_items(order, user, same, Swap(["i"], ["i"], "card"))
 
 
 def test_another_customers_order_is_never_changed_or_told(tmp_path: Path) -> None:

@@ -202,6 +202,9 @@ def test_a_server_that_never_finishes(site: Site, monkeypatch: pytest.MonkeyPatc
         "100.64.0.1",
         "224.0.0.1",
         "255.255.255.255",
+        "192.0.0.8",
+        "[3fff::1]",
+        "[5f00::1]",
     ],
 )
 @pytest.mark.parametrize("way", ["at once", "by redirect"])

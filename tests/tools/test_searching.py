@@ -8,7 +8,7 @@ import pytest
 from tests.world.hostile import Site, hostile_site
 
 from loopwright.errors import ConfigurationError
-from loopwright.tools import Hit, SearchFailed, build_web_search, searxng
+from loopwright.tools import Hit, Retry, SearchFailed, build_web_search, searxng
 
 
 @pytest.fixture(scope="module", name="site")
@@ -29,10 +29,11 @@ def test_the_hits_of_a_searxng_server(site: Site) -> None:
 
 
 def test_an_engine_that_does_not_speak_json(site: Site) -> None:
-    """The text says what to change."""
+    """The text says what to change, and nobody asks again before that is done."""
     search = searxng(f"{site.url}/no-json", private=["127.0.0.1"])
-    with pytest.raises(SearchFailed, match="allow it in its settings"):
+    with pytest.raises(SearchFailed, match="allow it in its settings") as caught:
         search("x", 5)
+    assert [False, True] == [Retry().can_pass(error) for error in (caught.value, SearchFailed("busy"))]
 
 
 def test_an_engine_of_ones_own() -> None:

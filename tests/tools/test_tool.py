@@ -298,6 +298,19 @@ def test_an_async_function() -> None:
     assert asyncio.run(look.ainvoke({"order_id": "a"})) == "a!"
 
 
+def test_a_key_needs_its_values() -> None:
+    """Calls that leave one empty would be one effect: the first one's result would answer for all of them."""
+
+    @tool(effect="write", key="refund:{order_id}", serial="customer:{customer}")
+    def refund(order_id: str | None, customer: str | None = None) -> str:
+        """Pay the money of an order back."""
+        return f"{order_id} of {customer}"
+
+    with pytest.raises(UnfitArguments, match="order_id of refund names the effect, and must not be null"):
+        refund.contract.canonical_args({"order_id": None})
+    assert {"order_id": "A1", "customer": None} == refund.contract.canonical_args({"order_id": "A1"})
+
+
 def test_any_langchain_tool_can_be_annotated() -> None:
     """It gets a contract, keeps its schema, and hands out content and artifact."""
 

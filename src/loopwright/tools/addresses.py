@@ -15,6 +15,8 @@ Resolve = Callable[[str, int], Sequence[str]]
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _NAT64_LOCAL = ipaddress.IPv6Network("64:ff9b:1::/48")
 _LAST_32 = 0xFFFFFFFF
+_SPECIAL = tuple(map(ipaddress.ip_network, ("192.0.0.0/24", "3fff::/20", "5f00::/16")))
+"""For protocols, for documentation and for segment routing, by IANA: not every Python knows them."""
 
 
 class AddressRefused(PermissionError):
@@ -48,7 +50,8 @@ def check_address(host: str, address: str, private: Sequence[Network]) -> None:
         return
     for one in (found, *_inner(found)):
         is_local = isinstance(one, ipaddress.IPv6Address) and one.is_site_local  # which Python calls global
-        if not one.is_global or is_local or one.is_multicast or one.is_reserved:
+        is_special = any(one in network for network in _SPECIAL if network.version == one.version)
+        if not one.is_global or is_local or is_special or one.is_multicast or one.is_reserved:
             raise AddressRefused(f"{host} is at {address}, which is not on the public internet; it is not read")
 
 

@@ -198,8 +198,8 @@ class Contract:
             pydantic.ValidationError: If they do not fit the schema.
             UnfitArguments: If they are nested too deep to be kept; if they hold a number that is none, which every
                 comparison in a rule would get wrong, or one that no store can keep (a whole number above 64 bits); or
-                if validating them twice gives something else
-                than validating them once, as a validator does that turns euros into cents.
+                if validating them twice gives something else than validating them once, as a validator does that turns
+                euros into cents; or if a parameter that the key names is null.
         """
         decoded = decode_nested(self.schema, args)
         if is_too_deep(decoded):
@@ -215,11 +215,19 @@ class Contract:
         if not is_stable:
             text = f"a validator of {self.name} changes its own output: what runs would not be what was shown"
             raise UnfitArguments(text)
+        if nameless := next((one for one in _named_in(self.key) if once.get(one) is None), ""):
+            text = f"{nameless} of {self.name} names the effect, and must not be null: all such calls would share one"
+            raise UnfitArguments(text)
         return once
 
     def effect_key(self, args: Mapping[str, Any]) -> str:
         """Fill the key template; empty when the tool has none."""
         return storable(f"{self.name}:{self.key.format(**args)}") if self.key else ""
+
+
+def _named_in(template: str) -> list[str]:
+    """Return the parameters that a template names."""
+    return [name for _, name, _, _ in Formatter().parse(template) if name is not None]
 
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")

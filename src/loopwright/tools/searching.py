@@ -37,6 +37,10 @@ class SearchFailed(OSError):
     """The search engine could not be asked; the text says why."""
 
 
+class SearchRefused(SearchFailed, PermissionError):
+    """The search engine will not answer the next time either: asking again does not help."""
+
+
 def build_web_search(search: Search | None = None, *, top: int = TOP) -> Tool:
     """Build the tool that searches the web. What it returns is untrusted.
 
@@ -106,7 +110,7 @@ def searxng(url: str, *, private: Iterable[str] = ()) -> Search:
         try:
             found = _ANSWER.validate_python(json.loads(page.body))["results"]
         except (ValueError, ValidationError) as error:
-            raise SearchFailed(f"{url} does not answer in SearXNG's JSON format; allow it in its settings") from error
+            raise SearchRefused(f"{url} does not answer in SearXNG's JSON format; allow it in its settings") from error
         return [_hit(one) for one in found if one.get("url")][:top]
 
     return search
