@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.world.plans import planned
+from tests.world.sqlite import connection_of
 from tests.world.till import Till
 
 from loopwright import (
@@ -53,6 +55,20 @@ def test_each_question_is_reminded_of_once(tmp_path: Path, clock: ManualClock) -
         worker.recover()
         store.close()
     assert 3 == len(told)
+
+
+def test_one_broken_run_does_not_hold_up_the_others(
+    checkpoints: Checkpoints, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whose questions have run out: they go on at once, and the broken one is logged."""
+    worker = SyncRuns(build(Till()), checkpoints)
+    waiting = [worker.run("Pay.", thread_id=name, run_id=f"run-{name}") for name in "abc"]
+    connection_of(checkpoints.ledger).execute("update lw_runs set thread_id = '' where id = 'run-b'")
+    clock.advance(60)
+    with caplog.at_level(logging.WARNING):
+        assert ["run-a", "run-c"] == [result.run_id for result in worker.expire()]
+    assert "run run-b could not be carried on" in caplog.text
+    assert ["succeeded", "succeeded"] == [worker.get(one.run_id).status for one in (waiting[0], waiting[2])]
 
 
 def test_what_is_decided_is_not_reminded_of(checkpoints: Checkpoints, clock: ManualClock) -> None:

@@ -232,7 +232,7 @@ def test_one_broken_run_does_not_hold_up_the_others(checkpoints: Checkpoints, ca
     connection_of(checkpoints.ledger).execute("update lw_runs set thread_id = '' where id = 'r1'")
     with caplog.at_level(logging.WARNING):
         assert ["r2"] == [result.run_id for result in runs.recover()]
-    assert "run r1 could not be recovered" in caplog.text
+    assert "run r1 could not be carried on" in caplog.text
 
 
 def test_only_ones_own_agent_is_recovered(checkpoints: Checkpoints) -> None:

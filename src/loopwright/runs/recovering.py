@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from .driver import Driver
 from .results import RunResult
@@ -17,25 +17,32 @@ Wait = Callable[[str], Awaitable[RunResult]]
 async def recover(driver: Driver, wait: Wait) -> list[RunResult]:
     """Carry on what nobody drives although something is to be done, oldest first."""
     await _remind(driver)
-    results: list[RunResult] = []
+    left: list[str] = []
     for row in await driver.door.blocking(driver.ledger.runs.unfinished):
         if row.is_plain:
             await driver.door.blocking(driver.ledger.end_abandoned, row)
-        if not await driver.is_mine(row):
-            continue
-        try:
-            results.append(await wait(row.id))
-        except Exception:  # the next one may be sound
-            extra = {"action": "run_not_recovered", "run_id": row.id}
-            logger.warning("run %s could not be recovered", row.id, exc_info=True, extra=extra)
-    return results
+        if await driver.is_mine(row):
+            left.append(row.id)
+    return await _carry_on(left, wait)
 
 
 async def expire(driver: Driver, wait: Wait) -> list[RunResult]:
     """Decide what was not answered in time, carry those runs on and what was parked until now, send reminders."""
     due = await driver.door.blocking(driver.ledger.approvals.expire, driver.reference)
     await _remind(driver)
-    return [await wait(run_id) for run_id in dict.fromkeys(approval.run_id for approval in due)]
+    return await _carry_on(list(dict.fromkeys(approval.run_id for approval in due)), wait)
+
+
+async def _carry_on(run_ids: Sequence[str], wait: Wait) -> list[RunResult]:
+    """Carry on one run after the other; one that cannot be is logged."""
+    results: list[RunResult] = []
+    for run_id in run_ids:
+        try:
+            results.append(await wait(run_id))
+        except Exception:  # the next one may be sound
+            extra = {"action": "run_not_recovered", "run_id": run_id}
+            logger.warning("run %s could not be carried on", run_id, exc_info=True, extra=extra)
+    return results
 
 
 async def parked_until(driver: Driver) -> dict[str, float]:

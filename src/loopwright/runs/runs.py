@@ -225,7 +225,8 @@ class Runs:
         """Reject what was not answered in time, carry on those runs and what was parked until now, and send reminders.
 
         A question whose time is up cannot be approved any more, with or without this; it is what makes the run go on.
-        Call it now and then; safe in many processes at once. Returns the runs that were carried on.
+        Call it now and then; safe in many processes at once. Returns the runs that were carried on; one that cannot be
+        is logged, and does not keep the others from it.
         """
         return await expire(self._driver, self.wait)
 
