@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from loopwright.errors import ApprovalNotFound
@@ -233,26 +234,32 @@ class Approvals:
     def withdraw(self, run_id: str, by: str) -> None:
         """Close what is open of a run: nobody's answer can count any more."""
         with self._database.serial():
-            for row in self._database.query("open_approvals_of_run", run_id=run_id, limit=ALL):
+            for row in self._open_of_run(run_id):
                 self._decide(row["id"], {"type": CANCEL}, by)
 
     def list_open(self, run_id: str = "", limit: int = 50) -> list[Approval]:
         """Return what waits for a person, oldest first: of one run, or of all."""
         if run_id:
-            rows = self._database.query("open_approvals_of_run", run_id=run_id, limit=ALL)
-            rows = [row for row in rows if row["question"] != Question.PARKED][:limit]
+            rows = [row for row in self._open_of_run(run_id) if row["question"] != Question.PARKED][:limit]
         else:
             rows = self._database.query("open_approvals", limit=limit)
         return [self._approval(row) for row in rows]
 
     def list_parked(self, run_id: str = "", limit: int = 50) -> list[Approval]:
         """Return what waits for a rate, the next to go on first: of one run, or of all."""
-        rows = self._database.query("parked_approvals", run_id=run_id, limit=limit)
+        if run_id:
+            rows = [row for row in self._open_of_run(run_id) if row["question"] == Question.PARKED]
+            rows = sorted(rows, key=itemgetter("expires_at"))[:limit]
+        else:
+            rows = self._database.query("parked_approvals", limit=limit)
         return [self._approval(row) for row in rows]
 
     def parked_until(self, agent: str) -> dict[str, float]:
         """Return until when runs of one agent wait for a rate, by their ids."""
         return {row["run_id"]: row["until"] for row in self._database.query("parked_runs", agent=agent)}
+
+    def _open_of_run(self, run_id: str) -> list[Row]:
+        return self._database.query("open_approvals_of_run", run_id=run_id, limit=ALL)
 
     def of_run(self, run_id: str) -> list[Approval]:
         """Return all that was ever asked in a run."""

@@ -10,15 +10,22 @@ from .database import Database
 
 SHORTEST = 0.001
 """Seconds that a call which does not get through waits at least."""
+_TOOL = "tool:"
+"""How the name of a tool's rate begins; what waits for it is known by the tool's own name."""
 
 
 class Rates:
-    """A sliding window for each name: a row for each call that was let through, deleted when it is too old to count."""
+    """A sliding window for each name: a row for each call that was let through, deleted when it is too old to count.
+
+    Rates of one name may differ, as two agents may have one model: a row is kept for as long as the longest counts it.
+    """
 
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
         """Put them over their table."""
         self._database = database
         self._clock = clock
+        self._known: set[tuple[str, float]] = set()
+        """Names, and for how long it is known that their calls must be kept."""
 
     def take(self, name: str, rate: Rate) -> float:
         """Let a call through, if the rate allows one more now; committed before this returns.
@@ -26,6 +33,10 @@ class Rates:
         Returns:
             0 when it may be made; else the seconds until the next one may, and nothing was counted.
         """
+        window = name, rate.per_seconds
+        if window not in self._known:
+            self._database.write("widen_rate", name=name, seconds=rate.per_seconds)
+            self._known.add(window)
         with self._database.serial():
             now = self._clock()
             since = now - rate.per_seconds
@@ -33,7 +44,7 @@ class Rates:
             if full:
                 return max(SHORTEST, float(full[0]["at"]) - since)
             self._database.write("count_rate", name=name, now=now)
-            self._database.write("forget_rate", name=name, since=since)
+            self._database.write("forget_rate", name=name, now=now)
             return 0.0
 
     def next_free(self, name: str, rate: Rate) -> float:
@@ -44,7 +55,8 @@ class Rates:
         """
         with self._database.serial():
             now = self._clock()
-            ahead = int(self._database.query("parked_ahead", name=name, now=now)[0]["number"])
+            called = name.removeprefix(_TOOL)
+            ahead = int(self._database.query("parked_ahead", called=called, now=now)[0]["number"])
             rounds, place = divmod(ahead, rate.calls)
             others = rate.calls - 1 - place
             full = self._database.query("rate_is_full", name=name, since=now - rate.per_seconds, others=others)

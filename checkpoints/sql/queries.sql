@@ -140,8 +140,7 @@ select * from lw_approvals where status = 'open' and question <> 'parked' order 
 
 -- name: parked_approvals
 select * from lw_approvals
-where status = 'open' and question = 'parked' and (:run_id = '' or run_id = :run_id)
-order by expires_at, created_at, id limit :limit;
+where status = 'open' and question = 'parked' order by expires_at, created_at, id limit :limit;
 
 -- name: parked_runs
 -- Until when runs of one agent wait for a rate.
@@ -149,9 +148,9 @@ select a.run_id, max(a.expires_at) as until from lw_approvals a join lw_runs r o
 where a.status = 'open' and a.question = 'parked' and r.agent = :agent group by a.run_id;
 
 -- name: parked_ahead
--- How many wait for a rate: a tool's name stands without, a model's with what it is.
+-- How many wait for a rate: by what is called, a tool or a model.
 select count(*) as number from lw_approvals
-where status = 'open' and question = 'parked' and expires_at > :now and :name in (tool, 'tool:' || tool);
+where status = 'open' and question = 'parked' and tool = :called and expires_at > :now;
 
 -- name: open_approvals_of_run
 select * from lw_approvals where run_id = :run_id and status = 'open' order by created_at, id limit :limit;
@@ -284,8 +283,13 @@ select at from lw_rates where name = :name and at > :since order by at desc limi
 -- name: count_rate
 insert into lw_rates (name, at) values (:name, :now);
 
+-- name: widen_rate
+insert into lw_rate_windows (name, seconds) values (:name, :seconds)
+on conflict (name) do update set seconds = :seconds where lw_rate_windows.seconds < :seconds;
+
 -- name: forget_rate
-delete from lw_rates where name = :name and at <= :since;
+-- Not by one's own rate: another agent may have a longer one for the same tool or model.
+delete from lw_rates where name = :name and at <= :now - (select seconds from lw_rate_windows where name = :name);
 
 -- name: last_log
 select number, hash from lw_log_head;

@@ -162,7 +162,6 @@ def test_lists(checkpoints: Checkpoints, clock: ManualClock) -> None:
         "list_runs",
         "list_runs_of_status",
         "list_runs_of_thread",
-        "open_approvals",
         "open_approvals_of_run",
         "approvals_of_effect",
         "unsettled_like",
@@ -171,11 +170,30 @@ def test_lists(checkpoints: Checkpoints, clock: ManualClock) -> None:
 )
 def test_what_is_asked_often_is_read_from_an_index(tmp_path: Path, name: str) -> None:
     """However many rows there are, no table is read through, and no list is sorted whole."""
-    query = load_queries("sqlite")[name]
-    values = dict.fromkeys(re.findall(r":(\w+)", query), "")
-    path = tmp_path / "runs.db"
-    with open_checkpoints(f"sqlite:///{path}"), closing(sqlite3.connect(path)) as connection:
-        plan = connection.execute(f"explain query plan {query}", values).fetchall()
-    steps = [str(row[3]) for row in plan]
+    steps = plan_of(name, tmp_path)
     assert [] == [step for step in steps if step.startswith("SCAN") and "USING INDEX" not in step]
     assert not name.startswith("list") or "USE TEMP B-TREE FOR ORDER BY" not in steps
+
+
+def plan_of(name: str, folder: Path) -> list[str]:
+    """Return how SQLite carries a named query out."""
+    query = load_queries("sqlite")[name]
+    values = dict.fromkeys(re.findall(r":(\w+)", query), "")
+    path = folder / "runs.db"
+    with open_checkpoints(f"sqlite:///{path}"), closing(sqlite3.connect(path)) as connection:
+        return [str(row[3]) for row in connection.execute(f"explain query plan {query}", values)]
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("open_approvals", "asked"),
+        ("parked_approvals", "due"),
+        ("parked_ahead", "parked (tool=? AND expires_at>?)"),
+        ("due_approvals", "due (expires_at<?)"),
+        ("due_reminders", "reminders (remind_at<?)"),
+    ],
+)
+def test_what_waits_is_found_by_what_it_waits_for(tmp_path: Path, name: str, index: str) -> None:
+    """However many wait for something else: a person, a rate, a moment."""
+    assert f"INDEX lw_approvals_{index}" in " ".join(plan_of(name, tmp_path))

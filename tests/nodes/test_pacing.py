@@ -116,6 +116,20 @@ def test_no_window_holds_more(checkpoints: Checkpoints, clock: ManualClock) -> N
     assert len(granted) >= 18
 
 
+@pytest.mark.parametrize("others", [1.0, 1e9])
+def test_two_rates_of_one_name(shared: Store, others: float) -> None:
+    """Whoever has another one for it, and in whichever process, each is kept, however long ago it counts."""
+    clock, day = ManualClock(), Rate(calls=5, per_seconds=86_400)
+    with open_checkpoints(shared.url, clock=clock) as one, open_checkpoints(shared.url, clock=clock) as two:
+        waits: list[float] = []
+        for _ in range(5):
+            waits.append(one.ledger.rates.take("model:m", day))
+            clock.advance(60)
+            assert not two.ledger.rates.take("model:m", Rate(calls=100, per_seconds=others))
+            clock.advance(60)
+    assert [0.0, 0.0, 0.0, 86_400 - 300, 86_400 - 360] == waits
+
+
 def test_another_try_counts(checkpoints: Checkpoints) -> None:
     """A call that fails is tried again only as often as the rate lets it be made."""
     tried: list[str] = []
