@@ -79,6 +79,15 @@ def build_peer(model: Any, kept: Any) -> Any:
     return create_peer(model, tools, middleware=[HumanInTheLoopMiddleware({"pay": True})], checkpointer=kept)
 
 
+class Long(Subject):
+    """One with a transcript that is sent whole, however long: nothing is summed up in steps of their own."""
+
+    def _build(self, model: Any, steps: int, size: int, kept: Any) -> Any:
+        bounds = loopwright.Limits(max_steps=steps + 1, max_tool_calls=steps + 1, max_tokens=10**9)
+        body = loopwright.tool(effect="read", name="look_up")(look_up_of(size, awaited=self.awaited))
+        return loopwright.create_agent(model, [body], limits=bounds, checkpoints=kept, compaction=None)
+
+
 class InSqlite(Subject):
     """One of what is compared, over SQLite, with steps that read."""
 
@@ -193,7 +202,7 @@ def measure_length(counts: Sequence[int], folder: Path) -> None:
     print(f"a step's bytes in the file, observations of 1 KB; an empty file has {empty.stat().st_size:,}")
     for steps in counts:
         path = folder / f"{uuid.uuid4().hex}.db"
-        Subject(OURS, awaited=False, durability="sync").run(steps, path, size=1000, warm=False)
+        Long(OURS, awaited=False, durability="sync").run(steps, path, size=1000, warm=False)
         size = path.stat().st_size
         beyond = (size - empty.stat().st_size) / steps
         print(f"  {steps:5} steps: {size / steps:8,.0f}, beyond the empty file {beyond:8,.0f}")
