@@ -11,6 +11,7 @@ from .metadata import FORK_KEY
 from .opening import Checkpoints, OpeningOptions, aopen_checkpoints, open_checkpoints
 from .pruning import PruneReport
 from .rates import Rates
+from .resealing import ResealReport
 from .run_table import PLAIN_INVOKE, Begun, Lease, RunRow, extensions_of, labels_of
 from .saver import RING_KEY, Saver
 from .spend import Attempt, GiveBack, Opened
@@ -51,6 +52,7 @@ __all__ = [
     "OpeningOptions",
     "PruneReport",
     "Rates",
+    "ResealReport",
     "RunRow",
     "Saver",
     "aopen_checkpoints",

@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
@@ -17,7 +18,9 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from loopwright.errors import ConfigurationError, StorageCorrupt
 from loopwright.state import digest
 
-from .store import Stored, name_metadata
+from .database import Row
+from .resealing import Resealable
+from .store import METADATA, SealedColumn, Stored, name_metadata
 
 _TO_PLACE, _TO_ROW = b"lw1", b"lw2"
 """How a sealed message begins: bound to its place alone, or to a row in that place as well."""
@@ -49,6 +52,26 @@ class Cipher:
             raise ConfigurationError(text, option="encryption")
         self._newest = _key_id(keys[0])
         self._ciphers = {_key_id(key): AESGCM(key) for key in keys}
+        self._marks = tuple(_letters(kind + key_id) for kind in (_TO_PLACE, _TO_ROW) for key_id in self._ciphers)
+
+    @property
+    def mark(self) -> bytes:
+        """How what is sealed for a row with the first key begins."""
+        return _TO_ROW + self._newest
+
+    @property
+    def text_mark(self) -> str:
+        """The letters that a text begins with that is sealed so."""
+        return _letters(self.mark)
+
+    @property
+    def earlier_text_mark(self) -> str:
+        """The same, of a text that is sealed for its place alone."""
+        return _letters(_TO_PLACE + self._newest)
+
+    def has_key_of(self, text: str) -> bool:
+        """Tell whether a text looks like one that was sealed with one of these keys."""
+        return text.startswith(self._marks)
 
     def seal(self, data: bytes, place: str, row: str = "") -> bytes:
         """Encrypt for a place, and for a row there if one is given."""
@@ -111,6 +134,11 @@ def _text_mark(kind: bytes) -> str:
     return base64.b64encode(kind).decode()
 
 
+def _letters(begin: bytes) -> str:
+    """Return the letters of base64 that say nothing of what follows; a few bits of the last byte are left out."""
+    return base64.b64encode(begin)[: len(begin) * 8 // 6].decode()
+
+
 def _key_id(key: bytes) -> bytes:
     return hashlib.sha256(b"loopwright key id" + key).digest()[:_ID_BYTES]
 
@@ -161,6 +189,21 @@ class SealedRows:
         """
         was = kind.removesuffix(_SEALED)
         return was, self._cipher.open(data if kind.endswith(_SEALED) else b"", self._place, _typed(row, was))
+
+    def resealable(self, columns: Sequence[SealedColumn]) -> list[Resealable]:
+        """Return what a store holds that can be sealed anew with the first key."""
+        values = [column.resealable({"mark": self._cipher.mark}, partial(self._resealed, column)) for column in columns]
+        return [*values, METADATA.resealable({"mark": self._cipher.text_mark}, self._resealed_metadata)]
+
+    def _resealed(self, column: SealedColumn, row: Row) -> Row:
+        name = column.name_row(row)
+        with self.at(row["thread_id"]):
+            return {"value": self.seal(*self.open(str(row["type"]), row["value"], name), name)[1]}
+
+    def _resealed_metadata(self, row: Row) -> Row:
+        """What it proves is sealed anew as it stands: whoever reads it judges it."""
+        bound = (row["thread_id"], METADATA.name_row(row))
+        return {"sealed": self._cipher.seal_text(self._cipher.open_text(row["sealed"], *bound), *bound)}
 
     def is_clear(self, name: str) -> bool:
         """Tell whether the database can search by this entry of the metadata."""

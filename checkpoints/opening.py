@@ -17,6 +17,7 @@ from loopwright.state import is_span, refuse_unknown
 from .database import Database
 from .ledger import LEASE_SECONDS, Clock, Ledger
 from .pruning import PruneReport, prune
+from .resealing import Resealable, ResealReport, reseal
 from .saver import Saver
 from .store import NoSeal, Seal, Store
 
@@ -62,7 +63,7 @@ class Checkpoints:
         """Open the database and set it up; see `open_checkpoints`."""
         lease_seconds, pool_size = options.get("lease_seconds", LEASE_SECONDS), options.get("pool_size", POOL_SIZE)
         _check_options(url, options, lease_seconds, pool_size)
-        cipher = _cipher(options.get("encryption", ()))
+        self._cipher = cipher = _cipher(options.get("encryption", ()))
         self._database, build = _open(url, pool_size)
         try:
             if cipher is None:
@@ -82,6 +83,29 @@ class Checkpoints:
         """
         _check_age(older_than)
         return prune(self.saver, self.ledger, before=self.ledger.clock() - older_than)
+
+    async def aprune(self, *, older_than: float) -> PruneReport:
+        """Do what `prune` does, off the event loop."""
+        return await asyncio.to_thread(self.prune, older_than=older_than)
+
+    def reseal(self, *, on_batch: Callable[[int], object] | None = None) -> ResealReport:
+        """Seal all that is here anew with the first key, so that the others can be dropped; see `reseal`.
+
+        Args:
+            on_batch: Is told after each batch, when that is committed, how many rows were sealed anew so far.
+
+        Raises:
+            ConfigurationError: If these checkpoints were opened without encryption.
+        """
+        if self._cipher is None:
+            text = "nothing is sealed without encryption; give keys, the new one first: encryption=[new, old], "
+            text += "or LOOPWRIGHT_ENCRYPTION for the command line"
+            raise ConfigurationError(text, option="encryption")
+        return reseal(self._database, _resealable(self._database, self._cipher, self.saver), on_batch=on_batch)
+
+    async def areseal(self, *, on_batch: Callable[[int], object] | None = None) -> ResealReport:
+        """Do what `reseal` does, off the event loop; so is `on_batch`."""
+        return await asyncio.to_thread(self.reseal, on_batch=on_batch)
 
     def close(self) -> None:
         """Store what waits, and close the database; closing twice is fine."""
@@ -203,6 +227,13 @@ def _sealed(database: Database, cipher: Cipher | None) -> Database:
     sealed = SealedDatabase(database, cipher)
     sealed.seal_what_is_there()
     return sealed
+
+
+def _resealable(database: Database, cipher: Cipher, saver: Saver) -> list[Resealable]:
+    from .cipher import SealedRows
+    from .sealed import SealedDatabase
+
+    return [*SealedDatabase(database, cipher).resealable(), *SealedRows(cipher).resealable(saver.sealed_columns)]
 
 
 def _open(url: str, pool_size: int) -> tuple[Database, Build]:

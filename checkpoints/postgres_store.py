@@ -25,7 +25,7 @@ from .history import Chain
 from .metadata import is_first, is_stored_nowhere
 from .postgres import PostgresDatabase
 from .serializer import Serializer
-from .store import Batch, Seal, TaskWrites, name_blob, name_write, place_of, sealed_write
+from .store import BLOBS, WRITES, Batch, Seal, SealedColumn, TaskWrites, name_blob, name_write, place_of, sealed_write
 
 SET_UP_LOCK = 0x6C6F6F71
 """Of the advisory lock for setting up."""
@@ -91,6 +91,8 @@ _WRITTEN = (
 
 class PostgresStore(PostgresSaver):
     """LangGraph's saver over our pool, with a fence."""
+
+    sealed_columns: Sequence[SealedColumn] = (BLOBS, WRITES)
 
     def __init__(self, database: PostgresDatabase, seal: Seal, serde: SerializerProtocol | None = None) -> None:
         """Share the database's pool, and set the tables and the fence up; safe for many processes at once."""

@@ -24,6 +24,10 @@ class Guarded:
     """Stores its seal."""
     page: str
     """Lists rows, behind the one that it is given."""
+    stale: str
+    """Lists those that need another key than the first."""
+    reseal: str
+    """Stores its texts and its seal."""
     keys: tuple[str, ...]
     """The columns that name a row."""
     free: frozenset[str]
@@ -35,12 +39,32 @@ GUARDED: Mapping[str, Guarded] = {
         "find_run",
         "seal_run",
         "page_of_runs",
+        "stale_runs",
+        "reseal_run",
         ("id",),
         frozenset({"status", "reason", "worker", "cost_nano", "updated_at", "parked_until"}),
     ),
-    "lw_approvals": Guarded("find_approval", "seal_approval", "page_of_approvals", ("id",), frozenset({"reminded_at"})),
-    "lw_votes": Guarded("find_vote", "seal_vote", "page_of_votes", ("approval_id", "voter"), frozenset()),
-    "lw_effects": Guarded("find_effect", "seal_effect", "page_of_effects", ("id",), frozenset({"until"})),
+    "lw_approvals": Guarded(
+        "find_approval",
+        "seal_approval",
+        "page_of_approvals",
+        "stale_approvals",
+        "reseal_approval",
+        ("id",),
+        frozenset({"reminded_at"}),
+    ),
+    "lw_votes": Guarded(
+        "find_vote", "seal_vote", "page_of_votes", "stale_votes", "seal_vote", ("approval_id", "voter"), frozenset()
+    ),
+    "lw_effects": Guarded(
+        "find_effect",
+        "seal_effect",
+        "page_of_effects",
+        "stale_effects",
+        "reseal_effect",
+        ("id",),
+        frozenset({"until"}),
+    ),
 }
 FREE = frozenset(
     {

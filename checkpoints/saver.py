@@ -32,7 +32,7 @@ from .behind import Behind, Key, Skipped
 from .clock import await_clock, explain_behind
 from .metadata import hold_off_copies, metadata_of
 from .squashing import squashed
-from .store import Batch, NoSeal, Seal, Store, Stored, TaskWrites, place_of
+from .store import Batch, NoSeal, Seal, SealedColumn, Store, Stored, TaskWrites, place_of
 from .threads import check_thread_id
 
 P = ParamSpec("P")
@@ -70,6 +70,11 @@ class Saver(BaseCheckpointSaver[Any]):
         self._write_behind = write_behind
         self._lines: dict[Key, Behind] = {}
         self._lost: set[tuple[Key, str]] = set()
+
+    @property
+    def sealed_columns(self) -> Sequence[SealedColumn]:
+        """The columns of the store whose values encryption seals."""
+        return self._store.sealed_columns
 
     def get_next_version(self, current: Any, channel: None) -> Any:
         """Return a channel's next version."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 from loopwright.errors import StorageCorrupt
@@ -11,6 +12,7 @@ from loopwright.state import canonical, storable
 
 from .cipher import Cipher
 from .database import Call, Database, Row
+from .resealing import Resealable
 from .row_seals import GUARDED, Guarded, RowSeals, guarded_by, table_of
 
 SEALED_COLUMNS = frozenset(
@@ -81,7 +83,17 @@ class SealedDatabase(Database):
         for row in rows:
             if "seal" in row:
                 self._seals.check(table, row)
-        return [self._opened(table, row) for row in rows]
+        readable = self._with_copies(rows) if table == "lw_log" else rows
+        return [self._opened(table, row) for row in readable]
+
+    def _with_copies(self, rows: list[Row]) -> list[Row]:
+        """Put what was sealed anew in the place of records of the log whose key is not given."""
+        old = [row["number"] for row in rows if not self._cipher.has_key_of(row["data"])]
+        if not old:
+            return rows
+        copies = {row["number"]: row["data"] for row in self._inner.query("log_copies", first=min(old), last=max(old))}
+        known = copies.keys() & set(old)
+        return [{**row, "data": copies[row["number"]]} if row["number"] in known else row for row in rows]
 
     def _all_sealed(self, name: str, values: dict[str, Any]) -> dict[str, Any]:
         table = table_of(name)
@@ -137,6 +149,33 @@ class SealedDatabase(Database):
             return False
         self._opened(table, row)
         return True
+
+    def resealable(self) -> list[Resealable]:
+        """Return what can be sealed anew with the first key: rows in their place, records of the log beside it."""
+        marks = {"mark": self._cipher.text_mark}
+        rows = [
+            Resealable(
+                table.stale,
+                table.find,
+                table.reseal,
+                dict.fromkeys(table.keys, ""),
+                marks,
+                partial(self._resealed, name),
+            )
+            for name, table in GUARDED.items()
+        ]
+        marks = {**marks, "earlier": self._cipher.earlier_text_mark}
+        return [*rows, Resealable("stale_log", "find_log", "copy_log", {"number": 0}, marks, self._copied)]
+
+    def _resealed(self, table: str, row: Row) -> Row:
+        self._seals.check(table, row)
+        opened = {column: value for column, value in self._opened(table, row).items() if column in SEALED_COLUMNS}
+        texts = {column: self._sealed(table, column, text, row) for column, text in opened.items()}
+        return {**texts, "seal": self._seals.of(table, {**row, **texts})}
+
+    def _copied(self, row: Row) -> Row:
+        (readable,) = self._with_copies([row])
+        return {"data": self._sealed("lw_log", "data", self._opened("lw_log", readable)["data"], row)}
 
     def now(self) -> float:
         """Return seconds since the epoch."""

@@ -27,7 +27,19 @@ from .history import Chain
 from .metadata import is_stored_nowhere
 from .serializer import Serializer
 from .sqlite import SqliteDatabase, translated
-from .store import Batch, Seal, TaskWrites, WriteRow, name_checkpoint, name_write, place_of, sealed_write
+from .store import (
+    STATES,
+    WRITES,
+    Batch,
+    Seal,
+    SealedColumn,
+    TaskWrites,
+    WriteRow,
+    name_checkpoint,
+    name_write,
+    place_of,
+    sealed_write,
+)
 
 _MOVED = "this thread has moved on"
 _FENCE = ("lw_line", "lw_one_child", "lw_one_root")
@@ -102,6 +114,8 @@ class _Opener:
 
 class SqliteStore(SqliteSaver):
     """LangGraph's saver over our connection, with a fence."""
+
+    sealed_columns: Sequence[SealedColumn] = (STATES, WRITES)
 
     def __init__(self, database: SqliteDatabase, seal: Seal, serde: SerializerProtocol | None = None) -> None:
         """Share the database's connection and lock, and set the tables and the fence up."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -15,6 +15,9 @@ from langgraph.checkpoint.base import (
     DeltaChannelHistory,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from .database import Row
+from .resealing import Resealable
 
 Writes = Sequence[tuple[str, Any]]
 
@@ -48,6 +51,8 @@ class Store(Protocol):
     """Checkpoints in a database. Everything is committed before it returns."""
 
     serde: SerializerProtocol
+    sealed_columns: Sequence[SealedColumn]
+    """Those of its values; metadata has its own form."""
 
     def store(self, batch: Batch) -> None:
         """Store a checkpoint with its writes, in one transaction.
@@ -187,6 +192,50 @@ def name_blob(channel: str, version: object) -> str:
     """Name the row of a channel's value, within its thread."""
     return f"blob {channel} {version}"
 
+
+_CHECKPOINT_KEYS: Mapping[str, str | int] = {"thread_id": "", "checkpoint_ns": "", "checkpoint_id": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class SealedColumn:
+    """A column whose values are sealed under encryption: with which queries, and how its rows are named."""
+
+    stale: str
+    find: str
+    put: str
+    before: Mapping[str, str | int]
+    """What names a row, with values that come before those of any."""
+    name_row: Callable[[Row], str]
+
+    def resealable(self, marks: Mapping[str, str | bytes], reseal: Callable[[Row], Row]) -> Resealable:
+        """Say how it is sealed anew."""
+        return Resealable(self.stale, self.find, self.put, self.before, marks, reseal)
+
+
+STATES = SealedColumn(
+    "stale_states", "find_state", "reseal_state", _CHECKPOINT_KEYS, lambda row: name_checkpoint(row["checkpoint_id"])
+)
+BLOBS = SealedColumn(
+    "stale_blobs",
+    "find_blob",
+    "reseal_blob",
+    {"thread_id": "", "checkpoint_ns": "", "channel": "", "version": ""},
+    lambda row: name_blob(row["channel"], row["version"]),
+)
+WRITES = SealedColumn(
+    "stale_writes",
+    "find_write",
+    "reseal_write",
+    {**_CHECKPOINT_KEYS, "task_id": "", "idx": 0},
+    lambda row: name_write(row["checkpoint_id"], row["task_id"], row["idx"], row["channel"]),
+)
+METADATA = SealedColumn(
+    "stale_metadata",
+    "find_metadata",
+    "reseal_metadata",
+    _CHECKPOINT_KEYS,
+    lambda row: name_metadata(row["checkpoint_id"]),
+)
 
 WriteRow = tuple[str, str, str, str, str, int, str, str, bytes]
 """As both stores write it: thread, namespace, checkpoint, task, its path, index, channel, kind and value."""

@@ -362,3 +362,55 @@ select since from lw_sealed;
 
 -- name: mark_sealed
 insert into lw_sealed (since) values (:now);
+
+-- Sealing anew: see `resealing.py`. A sealed text begins with nine letters that tell form and key; `:mark` has those of
+-- what needs nothing, `:earlier` those of the same key in the form of earlier releases.
+
+-- name: stale_runs
+select id, length(task) + length(input) + length(context) + length(state) as size from lw_runs
+where id > :id and (substr(seal, 1, 9) <> :mark
+    or substr(task, 1, 9) not in ('', :mark) or substr(input, 1, 9) not in ('', :mark)
+    or substr(context, 1, 9) not in ('', :mark) or substr(state, 1, 9) not in ('', :mark))
+order by id limit :limit;
+
+-- name: stale_approvals
+select id, length(args) + length(payload) + length(decision) as size from lw_approvals
+where id > :id and (substr(seal, 1, 9) <> :mark or substr(args, 1, 9) not in ('', :mark)
+    or substr(payload, 1, 9) not in ('', :mark) or substr(decision, 1, 9) not in ('', :mark))
+order by id limit :limit;
+
+-- name: stale_votes
+select approval_id, voter, length(seal) as size from lw_votes
+where (approval_id, voter) > (:approval_id, :voter) and substr(seal, 1, 9) <> :mark
+order by approval_id, voter limit :limit;
+
+-- name: stale_effects
+select id, length(key) + length(result) + length(brought) as size from lw_effects
+where id > :id and (substr(seal, 1, 9) <> :mark or substr(key, 1, 9) not in ('', :mark)
+    or substr(result, 1, 9) not in ('', :mark) or substr(brought, 1, 9) not in ('', :mark))
+order by id limit :limit;
+
+-- name: stale_log
+-- What this key opens stays as it is: nothing is won by a copy.
+select l.number, length(l.data) as size from lw_log l left join lw_log_copies c on c.number = l.number
+where l.number > :number and substr(l.data, 1, 9) not in (:mark, :earlier)
+    and (c.data is null or substr(c.data, 1, 9) <> :mark)
+order by l.number limit :limit;
+
+-- name: reseal_run
+update lw_runs set task = :task, input = :input, context = :context, state = :state, seal = :seal where id = :id;
+
+-- name: reseal_approval
+update lw_approvals set args = :args, payload = :payload, decision = :decision, seal = :seal where id = :id;
+
+-- name: reseal_effect
+update lw_effects set key = :key, result = :result, brought = :brought, seal = :seal where id = :id;
+
+-- name: find_log
+select * from lw_log where number = :number;
+
+-- name: copy_log
+insert into lw_log_copies (number, data) values (:number, :data) on conflict (number) do update set data = :data;
+
+-- name: log_copies
+select number, data from lw_log_copies where number between :first and :last;

@@ -45,3 +45,49 @@ select thread_id, token from taken union all select thread_id, token from made;
 
 -- name: server_time
 select extract(epoch from clock_timestamp())::double precision as now;
+
+-- Sealing anew. Rows that somebody else has locked are passed over: so nobody can wait for each other.
+
+-- name: stale_blobs
+select thread_id, checkpoint_ns, channel, version, octet_length(blob) as size from checkpoint_blobs
+where (thread_id, checkpoint_ns, channel, version) > (:thread_id, :checkpoint_ns, :channel, :version)
+    and substr(blob, 1, 7) <> :mark
+order by thread_id, checkpoint_ns, channel, version limit :limit;
+
+-- name: find_blob
+select thread_id, checkpoint_ns, channel, version, type, blob as value from checkpoint_blobs
+where thread_id = :thread_id and checkpoint_ns = :checkpoint_ns and channel = :channel and version = :version for update skip locked;
+
+-- name: reseal_blob
+update checkpoint_blobs set blob = :value
+where thread_id = :thread_id and checkpoint_ns = :checkpoint_ns and channel = :channel and version = :version;
+
+-- name: stale_writes
+select thread_id, checkpoint_ns, checkpoint_id, task_id, idx, octet_length(blob) as size from checkpoint_writes
+where (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) > (:thread_id, :checkpoint_ns, :checkpoint_id, :task_id, :idx)
+    and substr(blob, 1, 7) <> :mark
+order by thread_id, checkpoint_ns, checkpoint_id, task_id, idx limit :limit;
+
+-- name: find_write
+select thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob as value from checkpoint_writes
+where thread_id = :thread_id and checkpoint_ns = :checkpoint_ns and checkpoint_id = :checkpoint_id
+    and task_id = :task_id and idx = :idx for update skip locked;
+
+-- name: reseal_write
+update checkpoint_writes set blob = :value
+where thread_id = :thread_id and checkpoint_ns = :checkpoint_ns and checkpoint_id = :checkpoint_id
+    and task_id = :task_id and idx = :idx;
+
+-- name: stale_metadata
+select thread_id, checkpoint_ns, checkpoint_id, octet_length(metadata::text) as size from checkpoints
+where (thread_id, checkpoint_ns, checkpoint_id) > (:thread_id, :checkpoint_ns, :checkpoint_id)
+    and coalesce(substr(metadata->>'sealed', 1, 9), '') <> :mark
+order by thread_id, checkpoint_ns, checkpoint_id limit :limit;
+
+-- name: find_metadata
+select thread_id, checkpoint_ns, checkpoint_id, coalesce(metadata->>'sealed', '') as sealed from checkpoints
+where thread_id = :thread_id and checkpoint_ns = :checkpoint_ns and checkpoint_id = :checkpoint_id for update skip locked;
+
+-- name: reseal_metadata
+update checkpoints set metadata = jsonb_set(metadata, '{sealed}', to_jsonb(:sealed::text))
+where thread_id = :thread_id and checkpoint_ns = :checkpoint_ns and checkpoint_id = :checkpoint_id;

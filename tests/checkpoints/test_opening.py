@@ -15,6 +15,7 @@ import pytest
 from tests.world.nursery import Nursery
 
 from loopwright import aopen_checkpoints, open_checkpoints
+from loopwright.checkpoints import PruneReport
 from loopwright.errors import ConfigurationError, StorageCorrupt, StorageError, VersionUnsupported
 
 
@@ -189,10 +190,11 @@ def test_c65_a_locked_database_says_so(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_opening_off_the_loop(tmp_path: Path) -> None:
-    """The async door opens the same, and closes it."""
+    """The async door opens the same, prunes, and closes it."""
 
     async def main() -> None:
         async with await aopen_checkpoints(f"sqlite:///{tmp_path}/runs.db") as checkpoints:
             assert await asyncio.to_thread(checkpoints.ledger.runs.list) == []
+            assert PruneReport(0, 0, 0) == await checkpoints.aprune(older_than=0)
 
     asyncio.run(main())

@@ -13,7 +13,7 @@ from loopwright.cli.app import app
 
 COMMANDS = [
     *("demo", "run", "inbox", "approve", "reject", "edit", "respond", "resolve"),
-    *("cancel", "show", "resume", "extend", "recover", "check", "log", "prune", "eval"),
+    *("cancel", "show", "resume", "extend", "recover", "check", "log", "prune", "reseal", "eval"),
 ]
 HEAVY = ("langgraph", "langchain_core", "pydantic", "sqlite3")
 

@@ -12,7 +12,7 @@ import click
 from .answer_commands import approve, edit, reject, resolve, respond
 from .commanding import Group
 from .eval_commands import evaluate
-from .keeping_commands import log, prune
+from .keeping_commands import log, prune, reseal
 from .run_commands import cancel, demo, extend, recover, resume, run
 from .view_commands import check, inbox, show
 
@@ -71,6 +71,7 @@ _COMMANDS = (
     check,
     log,
     prune,
+    reseal,
 )
 for command in _COMMANDS:
     app.add_command(command)

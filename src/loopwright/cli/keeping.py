@@ -1,4 +1,4 @@
-"""The commands about what is kept: log and prune."""
+"""The commands about what is kept: log, prune and reseal."""
 
 from __future__ import annotations
 
@@ -45,3 +45,15 @@ def prune_threads(days: float, screen: Screen) -> Exit:
     screen.line(f"{told}{busy} in {place()}")
     screen.data({"threads": report.threads, "checkpoints": report.checkpoints, "busy": report.busy})
     return Exit.DONE
+
+
+def reseal_all(screen: Screen) -> Exit:
+    """Seal all anew with the first key; tell what still needs another one."""
+    with open_store() as store:
+        report = store.reseal()
+    for problem in report.problems:
+        screen.prose(problem)
+    left = f"{counted(report.left, 'row')} still need another key: keep it" if report.left else "none needs another key"
+    screen.line(f"{counted(report.rewritten, 'row')} sealed anew with the first key in {place()}; {left}")
+    screen.data({"rewritten": report.rewritten, "left": report.left, "problems": [*report.problems]})
+    return Exit.DONE if report.is_complete else Exit.ERROR

@@ -41,3 +41,18 @@ def prune(*, older_than: float, as_json: bool) -> Exit:
     from .screen import Screen
 
     return prune_threads(older_than, Screen(as_json=as_json))
+
+
+@click.command(cls=Command, examples=["LOOPWRIGHT_ENCRYPTION=NEW,OLD loopwright reseal"])
+@as_json
+def reseal(*, as_json: bool) -> Exit:
+    """Seal an encrypted database anew with the first key.
+
+    Give the new key first and the old ones behind it, in LOOPWRIGHT_ENCRYPTION, here and to all workers; those may work
+    meanwhile. It may be stopped and begun again. When it says that none needs another key, the old ones can be dropped:
+    exit code 1 if some row still does.
+    """
+    from .keeping import reseal_all
+    from .screen import Screen
+
+    return reseal_all(Screen(as_json=as_json))
