@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from .approvals import ALL, ROLES, Answered, Approval, Approvals, Decided, NewApproval
+from .approvals import ROLES, Answered, Approval, Approvals, Decided, NewApproval
 from .budgets import Budgets, Drawn
 from .effects import Brought, Claim, ClaimRequest, ClaimStatus, EffectRow, Effects, EffectStatus
 from .ledger import LEASE_SECONDS, NEWER, Clock, Ledger
+from .listing import ALL
 from .log import LogRecord, LogReport
 from .metadata import FORK_KEY
 from .opening import Checkpoints, OpeningOptions, aopen_checkpoints, open_checkpoints

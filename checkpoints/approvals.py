@@ -12,13 +12,12 @@ from loopwright.errors import ApprovalNotFound
 from loopwright.state import CANCEL, EXPIRE, Question, Requirement, RunStatus, canonical, name_key, require_nothing
 
 from .database import Database, Row
+from .listing import ALL, check_limit
 from .log import Log
 
 ROLES = "roles"
 """In the decision of who edits: what they may do. The rules for what they made of the call are asked when it is judged.
 """
-ALL = 1_000_000_000
-"""More rows than there can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +112,18 @@ class Approvals:
         self._clock = clock
 
     def open(self, run_id: str, thread_id: str, questions: Sequence[NewApproval]) -> None:
-        """Open questions and note that the run waits, in one transaction; opening one again changes nothing."""
+        """Open questions and note that the run waits, in one transaction; opening one again changes nothing.
+
+        Those that are opened together are listed in their order.
+        """
         with self._database.serial():
             now = self._clock()
-            for new in questions:
+            for ordinal, new in enumerate(questions):
                 if not self._database.query("find_approval", id=new.id):
-                    self._open(run_id, thread_id, new, now)
+                    self._open(run_id, thread_id, new, ordinal, now)
             self._waiting(run_id, now)
 
-    def _open(self, run_id: str, thread_id: str, new: NewApproval, now: float) -> None:
+    def _open(self, run_id: str, thread_id: str, new: NewApproval, ordinal: int, now: float) -> None:
         self._database.write(
             "open_approval",
             id=new.id,
@@ -133,6 +135,7 @@ class Approvals:
             payload=json.dumps(new.payload),
             effect_id=new.effect_id,
             needs="" if new.needs is None else json.dumps(new.needs),
+            ordinal=ordinal,
             now=now,
             expires_at=new.until if new.expires_in is None else now + new.expires_in,
             remind_at=None if new.remind_after is None else now + new.remind_after,
@@ -238,7 +241,12 @@ class Approvals:
                 self._decide(row["id"], {"type": CANCEL}, by)
 
     def list_open(self, run_id: str = "", limit: int = 50) -> list[Approval]:
-        """Return what waits for a person, oldest first: of one run, or of all."""
+        """Return what waits for a person, oldest first: of one run, or of all.
+
+        Raises:
+            ConfigurationError: If the limit is no number of questions.
+        """
+        check_limit(limit)
         if run_id:
             rows = [row for row in self._open_of_run(run_id) if row["question"] != Question.PARKED][:limit]
         else:
@@ -247,6 +255,7 @@ class Approvals:
 
     def list_parked(self, run_id: str = "", limit: int = 50) -> list[Approval]:
         """Return what waits for a rate, the next to go on first: of one run, or of all."""
+        check_limit(limit)
         if run_id:
             rows = [row for row in self._open_of_run(run_id) if row["question"] == Question.PARKED]
             rows = sorted(rows, key=itemgetter("expires_at"))[:limit]

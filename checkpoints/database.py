@@ -14,7 +14,7 @@ from typing import Any
 from loopwright.errors import VersionUnsupported
 from loopwright.state import storable
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 10
 """Of the ledger's tables."""
 
 Row = dict[str, Any]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from loopwright.errors import StorageCorrupt
 from loopwright.state import canonical
 
 from .database import Database, Row
+from .listing import check_moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +100,20 @@ class Log:
         rows = self._database.query("last_log")
         return rows[0] if rows else None
 
-    def records(self, run_id: str = "") -> list[LogRecord]:
-        """Return the records of a run, or all, oldest first."""
-        rows = self._database.query("log_of_run", run_id=run_id) if run_id else self._database.query("whole_log")
+    def records(self, run_id: str = "", *, since: float = 0.0, until: float = math.inf) -> list[LogRecord]:
+        """Return the records of a run, or of all, oldest first: those from `since` on and before `until`.
+
+        Raises:
+            ConfigurationError: If a time is no number.
+        """
+        check_moment("since", since)
+        check_moment("until", until)
+        if run_id:
+            rows = self._database.query("log_of_run", run_id=run_id)
+            rows = [row for row in rows if since <= row["at"] < until]
+        else:
+            rows = self._database.query("log_between", since=since, until=until)
+            rows.sort(key=lambda row: int(row["number"]))
         return [_record(row) for row in rows]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
@@ -75,11 +74,17 @@ class Checkpoints:
             self._database.close()
             raise
 
+    def __repr__(self) -> str:
+        """Say where runs are kept; without a password."""
+        return f"<Checkpoints in {self._database.name!r}{', encrypted' if self._cipher is not None else ''}>"
+
     def prune(self, *, older_than: float) -> PruneReport:
-        """Shrink the threads whose runs have all ended more than `older_than` seconds ago; see `prune`.
+        """Shrink the threads whose runs have all ended at least `older_than` seconds ago; see `prune`.
+
+        With 0, all whose runs have ended by now.
 
         Raises:
-            ConfigurationError: If it is no number.
+            ConfigurationError: If it is no number, or below 0.
         """
         _check_age(older_than)
         return prune(self.saver, self.ledger, before=self.ledger.clock() - older_than)
@@ -175,8 +180,9 @@ def _check_options(url: object, given: Mapping[str, object], lease_seconds: obje
 
 
 def _check_age(older_than: object) -> None:
-    if not isinstance(older_than, int | float) or not math.isfinite(older_than):
-        raise ConfigurationError(f"older_than is {older_than!r}; give seconds, as a number", option="older_than")
+    if isinstance(older_than, bool) or (older_than != 0 and not is_span(older_than)):
+        text = f"older_than is {older_than!r}; give seconds, as a number; 0 for all that has ended by now"
+        raise ConfigurationError(text, option="older_than")
 
 
 def _check_keys(keys: object) -> None:
@@ -205,7 +211,9 @@ def _refuse_sealed(database: Database) -> None:
     Raises:
         ConfigurationError: Saying where a key is given.
     """
-    if any(not row["data"].startswith("{") for row in database.query("first_log")):
+    is_proven = any(row["proof"] for row in database.query("sealed_since"))
+    # Releases before this one left no proof; their first record tells.
+    if is_proven or any(not row["data"].startswith("{") for row in database.query("first_log")):
         text = f"the database {database.name!r} is encrypted; give its key: open_checkpoints(url, encryption=[key]),"
         raise ConfigurationError(f"{text} or LOOPWRIGHT_ENCRYPTION for the command line", option="encryption")
 

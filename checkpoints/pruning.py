@@ -27,7 +27,7 @@ class PruneReport:
 
 
 def prune(saver: Saver, ledger: Ledger, *, before: float) -> PruneReport:
-    """Shrink every thread whose runs have all ended before a time.
+    """Shrink every thread whose runs have all ended by a time.
 
     Its last checkpoint stays, with the whole transcript and trail; so it can be read, and carried on with a new task.
     Older checkpoints go, and with them time travel into the past; the rows of settled attempts go too. Runs, approvals,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 from loopwright.state import RunStatus
 
 from .database import Database, Row
+from .listing import check_limit, check_moment, check_status
 from .log import Log
 
 PLAIN_INVOKE = "(invoke)"
@@ -186,14 +188,38 @@ class RunTable:
         rows = self._database.query("find_run", id=run_id)
         return _run(rows[0]) if rows else None
 
-    def list(self, *, status: str = "", thread_id: str = "", limit: int = 50) -> Sequence[RunRow]:
-        """Return runs, newest first."""
+    def list(
+        self,
+        *,
+        status: str = "",
+        thread_id: str = "",
+        since: float = 0.0,
+        before: float = math.inf,
+        limit: int = 50,
+    ) -> Sequence[RunRow]:
+        """Return runs, newest first.
+
+        Args:
+            status: Only of runs that stand so; empty for any.
+            thread_id: Only of this thread; empty for any.
+            since: Only what was started then or later; in seconds since the epoch.
+            before: Only what was started earlier than that.
+            limit: How many at most.
+
+        Raises:
+            ConfigurationError: If the status is none, the limit no number of runs, or a time no number.
+        """
+        check_status(status)
+        check_limit(limit)
+        check_moment("since", since)
+        check_moment("before", before)
+        wanted: dict[str, Any] = {"since": since, "before": before, "limit": limit}
         if thread_id:
-            rows = self._database.query("list_runs_of_thread", thread_id=thread_id, status=status, limit=limit)
+            rows = self._database.query("list_runs_of_thread", thread_id=thread_id, status=status, **wanted)
         elif status:
-            rows = self._database.query("list_runs_of_status", status=status, limit=limit)
+            rows = self._database.query("list_runs_of_status", status=status, **wanted)
         else:
-            rows = self._database.query("list_runs", limit=limit)
+            rows = self._database.query("list_runs", **wanted)
         return [_run(row) for row in rows]
 
     def unfinished(self) -> Sequence[RunRow]:
@@ -201,7 +227,7 @@ class RunTable:
         return [_run(row) for row in self._database.query("unfinished_runs", now=self._clock())]
 
     def finished_threads(self, before: float) -> Sequence[str]:
-        """Return the threads of which every run has ended, the last one before a time (seconds since the epoch)."""
+        """Return the threads of which every run has ended by a time (seconds since the epoch)."""
         return [row["thread_id"] for row in self._database.query("finished_threads", before=before)]
 
     def matching(self, prefix: str) -> Sequence[str]:

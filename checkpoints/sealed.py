@@ -19,6 +19,8 @@ SEALED_COLUMNS = frozenset(
     {"task", "input", "args", "payload", "decision", "result", "data", "key", "context", "brought", "state"}
 )
 """Ids, names of tools and people, statuses, times and amounts stay readable: they are what is searched by."""
+PROOF = "this database is encrypted"
+"""What stands sealed in one that is, and the place that it is sealed for."""
 _LOG_COLUMNS = ("at", "thread_id", "run_id", "event")
 """What else a record of the log is bound to: it never changes."""
 
@@ -121,14 +123,31 @@ class SealedDatabase(Database):
         Raises:
             StorageCorrupt: If a row has lost its seal, or a key is missing.
         """
-        if self._inner.query("sealed_since"):
+        if self._is_proven():
             return
         with self._inner.serial():
-            if self._inner.query("sealed_since"):
-                return
-            for table, guarded in GUARDED.items():
-                self._seal_table(table, guarded)
-            self._inner.write("mark_sealed", now=self._inner.now())
+            noted = self._inner.query("sealed_since")
+            if not noted:
+                for table, guarded in GUARDED.items():
+                    self._seal_table(table, guarded)
+            self._prove(noted)
+
+    def _is_proven(self) -> bool:
+        """Tell whether the database says that it is encrypted; with which key, each value tells for itself."""
+        return any(row["proof"] for row in self._inner.query("sealed_since"))
+
+    def _prove(self, noted: Sequence[Row]) -> None:
+        """Note that rows are sealed, and that the database is encrypted; not of one that holds texts in the clear."""
+        proof = "" if self._has_plain() else self._cipher.seal_text(PROOF, PROOF)
+        if noted:
+            self._inner.write("add_proof", proof=proof)
+        else:
+            self._inner.write("mark_sealed", now=self._inner.now(), proof=proof)
+
+    def _has_plain(self) -> bool:
+        texts = [row["data"] for row in self._inner.query("first_log")]
+        texts += [row["task"] for row in self._inner.query("page_of_runs", after="")]
+        return not all(self._cipher.is_sealed(text) for text in texts if text)
 
     def _seal_table(self, table: str, guarded: Guarded) -> None:
         after = ""

@@ -17,7 +17,7 @@ from .answers import (
     reject,
     respond,
 )
-from .budgets import Budget, Share, check_label, checked_labels, is_amount
+from .budgets import Budget, Share, check_label, checked_labels, is_amount, is_count
 from .decisions import (
     CallTools,
     Decision,
@@ -151,6 +151,7 @@ __all__ = [
     "in_utc",
     "instant_result",
     "is_amount",
+    "is_count",
     "is_span",
     "is_too_deep",
     "last_text",

@@ -53,19 +53,21 @@ select id from lw_runs where substr(id, 1, length(:prefix)) = :prefix order by i
 select r.*,
     (select max(a.expires_at) from lw_approvals a
         where a.run_id = r.id and a.status = 'open' and a.question = 'parked') as parked_until
-from lw_runs r order by r.created_at desc limit :limit;
+from lw_runs r where r.created_at >= :since and r.created_at < :before order by r.created_at desc limit :limit;
 
 -- name: list_runs_of_status
 select r.*,
     (select max(a.expires_at) from lw_approvals a
         where a.run_id = r.id and a.status = 'open' and a.question = 'parked') as parked_until
-from lw_runs r where r.status = :status order by r.created_at desc limit :limit;
+from lw_runs r where r.status = :status and r.created_at >= :since and r.created_at < :before
+order by r.created_at desc limit :limit;
 
 -- name: list_runs_of_thread
 select r.*,
     (select max(a.expires_at) from lw_approvals a
         where a.run_id = r.id and a.status = 'open' and a.question = 'parked') as parked_until
 from lw_runs r where r.thread_id = :thread_id and (:status = '' or r.status = :status)
+    and r.created_at >= :since and r.created_at < :before
 order by r.created_at desc limit :limit;
 
 -- name: unfinished_runs
@@ -85,9 +87,9 @@ where thread_id = :thread_id and thread_id <> '' and id <> :id and status in ('r
 order by created_at;
 
 -- name: finished_threads
--- Threads of which every run has ended, the last one before a certain time.
+-- Threads of which every run has ended by a certain time.
 select thread_id from lw_runs group by thread_id
-having max(case when status in ('running', 'waiting') then 1 else 0 end) = 0 and max(updated_at) < :before
+having max(case when status in ('running', 'waiting') then 1 else 0 end) = 0 and max(updated_at) <= :before
 order by thread_id;
 
 -- name: delete_spend_of_thread
@@ -112,9 +114,9 @@ select * from lw_leases where thread_id = :thread_id;
 
 -- name: open_approval
 insert into lw_approvals (id, run_id, thread_id, question, tool, args, payload, effect_id, status, needs, created_at,
-    expires_at, remind_at)
+    expires_at, remind_at, ordinal)
 values (:id, :run_id, :thread_id, :question, :tool, :args, :payload, :effect_id, 'open', :needs, :now,
-    :expires_at, :remind_at)
+    :expires_at, :remind_at, :ordinal)
 on conflict (id) do nothing;
 
 -- name: decide_approval
@@ -136,11 +138,11 @@ select id from lw_approvals where substr(id, 1, length(:prefix)) = :prefix order
 
 -- name: open_approvals
 -- What is parked waits for no person.
-select * from lw_approvals where status = 'open' and question <> 'parked' order by created_at, id limit :limit;
+select * from lw_approvals where status = 'open' and question <> 'parked' order by created_at, ordinal, id limit :limit;
 
 -- name: parked_approvals
 select * from lw_approvals
-where status = 'open' and question = 'parked' order by expires_at, created_at, id limit :limit;
+where status = 'open' and question = 'parked' order by expires_at, created_at, ordinal, id limit :limit;
 
 -- name: parked_runs
 -- Until when runs of one agent wait for a rate.
@@ -153,7 +155,7 @@ select count(*) as number from lw_approvals
 where status = 'open' and question = 'parked' and tool = :called and expires_at > :now;
 
 -- name: open_approvals_of_run
-select * from lw_approvals where run_id = :run_id and status = 'open' order by created_at, id limit :limit;
+select * from lw_approvals where run_id = :run_id and status = 'open' order by created_at, ordinal, id limit :limit;
 
 -- name: cast_vote
 -- One vote a person, while the question is open.
@@ -187,7 +189,7 @@ returning id;
 update lw_approvals set reminded_at = null where id = :id;
 
 -- name: approvals_of_run
-select * from lw_approvals where run_id = :run_id order by created_at, id;
+select * from lw_approvals where run_id = :run_id order by created_at, ordinal, id;
 
 -- name: approvals_of_effect
 select * from lw_approvals where effect_id = :effect_id and status = 'open';
@@ -320,6 +322,9 @@ select data from lw_log order by number limit 1;
 -- name: whole_log
 select * from lw_log order by number;
 
+-- name: log_between
+select * from lw_log where at >= :since and at < :until order by at, number;
+
 -- name: log_of_run
 select * from lw_log where run_id = :run_id order by number;
 
@@ -358,10 +363,13 @@ select * from lw_votes where approval_id > :after order by approval_id, voter;
 select * from lw_effects where id > :after order by id limit 500;
 
 -- name: sealed_since
-select since from lw_sealed;
+select since, proof from lw_sealed;
 
 -- name: mark_sealed
-insert into lw_sealed (since) values (:now);
+insert into lw_sealed (since, proof) values (:now, :proof);
+
+-- name: add_proof
+update lw_sealed set proof = :proof;
 
 -- Sealing anew: see `resealing.py`. A sealed text begins with nine letters that tell form and key; `:mark` has those of
 -- what needs nothing, `:earlier` those of the same key in the form of earlier releases.

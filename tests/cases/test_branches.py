@@ -81,7 +81,7 @@ def test_a_waiting_branch_is_a_waiting_run(told: Told, begun: str, door: DoorNam
     else:
         told.agent.invoke(None, told.before("guard") if begun == "before the question" else told.at_pause())
     assert "waiting" == told.row().status
-    assert 0 == told.checkpoints.prune(older_than=-60).threads
+    assert 0 == told.checkpoints.prune(older_than=0).threads
     desk = Desk(told.agent, told.checkpoints, door)
     waiting = desk.wait(told.first.run_id)
     (asked,) = waiting.approvals
@@ -90,7 +90,7 @@ def test_a_waiting_branch_is_a_waiting_run(told: Told, begun: str, door: DoorNam
     ended = desk.answer(waiting, approve())
     assert ("succeeded", "succeeded", [("A1", 5)]) == (ended.status, told.row().status, told.till.paid)
     assert "another branch of this thread: paid 5 for A1" in told.observed(ended)
-    assert 1 == told.checkpoints.prune(older_than=-60).threads
+    assert 1 == told.checkpoints.prune(older_than=0).threads
 
 
 def test_other_arguments_on_a_branch_are_a_normal_question(told: Told) -> None:
@@ -129,6 +129,6 @@ def test_a_branch_whose_process_died_at_once(told: Told) -> None:
     told.checkpoints.ledger.database.write(
         "set_run_status", id=told.first.run_id, status="succeeded", reason="answered", cost_nano=0, now=1.0
     )
-    assert (0, 1) == ((report := told.checkpoints.prune(older_than=-60)).threads, report.busy)
+    assert (0, 1) == ((report := told.checkpoints.prune(older_than=0)).threads, report.busy)
     ended = told.desk.answer(told.desk.wait(told.first.run_id), reject("no"))
     assert ("succeeded", [("A1", 5)]) == (ended.status, told.till.paid)

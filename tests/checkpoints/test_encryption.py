@@ -211,6 +211,23 @@ def test_what_is_encrypted_is_not_opened_without_a_key(kept: Store) -> None:
         open_checkpoints(kept.url)
 
 
+def test_an_encrypted_database_says_so(kept: Store) -> None:
+    """From its set-up on, before anything is recorded that could tell by its form."""
+    open_checkpoints(kept.url, encryption=[NEW]).close()
+    with pytest.raises(ConfigurationError, match="is encrypted; give its key"):
+        open_checkpoints(kept.url)
+
+
+def test_a_key_given_by_mistake_changes_nothing(kept: Store) -> None:
+    """A database that was written in the clear does not say that it is encrypted; without the key it is as before."""
+    agent = build_shop(Till())
+    with open_checkpoints(kept.url) as checkpoints:
+        waiting = wait_at_question(agent, checkpoints)
+    open_checkpoints(kept.url, encryption=[NEW]).close()
+    with open_checkpoints(kept.url) as checkpoints:
+        assert waiting.run_id == SyncRuns(agent, checkpoints).get(waiting.run_id).run_id
+
+
 def test_keys_rotate(kept: Store) -> None:
     """The new one seals; the old one opens as long as it is given; once it is not, the error says what is missing."""
     agent = build_shop(Till())

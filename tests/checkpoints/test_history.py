@@ -51,7 +51,7 @@ def strand(_agent: Agent, checkpoints: Checkpoints) -> None:
 
 def prune(agent: Agent, checkpoints: Checkpoints) -> None:
     """It was pruned, and went on."""
-    checkpoints.prune(older_than=-60)
+    checkpoints.prune(older_than=0)
     agent.update_state(PLACE, {"messages": [AIMessage("After.", id="after")]}, as_node="observe")
 
 

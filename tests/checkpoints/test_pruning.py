@@ -104,7 +104,7 @@ def test_a_state_that_was_read_just_before_it_was_shrunk(checkpoints: Checkpoint
     found = checkpoints.saver.get_tuple({"configurable": {"thread_id": "done", "checkpoint_ns": ""}})
     assert found is not None
     before = checkpoints.saver.get_delta_channel_history(config=found.config, channels=["messages"])
-    checkpoints.prune(older_than=-1)
+    checkpoints.prune(older_than=0)
     after: Any = checkpoints.saver.get_delta_channel_history(config=found.config, channels=["messages"])
     expected = [message for _, _, written in before["messages"]["writes"] for message in written]
     assert [message.id for message in expected] == [message.id for message in after["messages"]["seed"].value]
@@ -152,7 +152,7 @@ def test_what_waits_is_not_touched(checkpoints: Checkpoints, clock: ManualClock,
         assert ANSWER == runs.wait(one.run_id).answer
 
 
-@pytest.mark.parametrize("older_than", [float("nan"), float("-inf"), "30", None])
+@pytest.mark.parametrize("older_than", [float("nan"), float("-inf"), -60, "30", None, True])
 def test_an_age_that_is_none_prunes_nothing(checkpoints: Checkpoints, agent: Agent, older_than: Any) -> None:
     """It is refused before anything is looked at."""
     finish(agent, checkpoints)

@@ -14,6 +14,7 @@ from tests.world.stores import Store
 from loopwright import Checkpoints, RunStatus, StopReason, open_checkpoints
 from loopwright.checkpoints import NewApproval, RunRow
 from loopwright.checkpoints.database import load_queries
+from loopwright.errors import ConfigurationError
 from loopwright.testing import ManualClock
 
 WHO: Any = {"thread_id": "t", "agent": "a"}
@@ -91,6 +92,40 @@ def test_listing(checkpoints: Checkpoints, clock: ManualClock) -> None:
     assert ["r3"] == [run.id for run in runs.list(status="succeeded")]
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"status": "nope"}, "status is 'nope'; there are running, waiting, succeeded, stopped, failed, cancelled"),
+        ({"limit": "x"}, "limit is 'x'; give a whole number from 0 on"),
+        ({"limit": -1}, "limit is -1; give a whole number from 0 on"),
+        ({"limit": 10**30}, "limit is 1000"),
+        ({"limit": True}, "limit is True"),
+        ({"since": "2026-10-13"}, "since is '2026-10-13'; give seconds since the epoch"),
+        ({"before": float("nan")}, "before is nan; give seconds since the epoch"),
+    ],
+)
+def test_what_is_no_list(checkpoints: Checkpoints, given: Any, told: str) -> None:
+    """On each store alike: nothing is taken for an empty list, or for all there is."""
+    with pytest.raises(ConfigurationError, match=told):
+        checkpoints.ledger.runs.list(**given)
+    if "limit" in given:
+        for listed in (checkpoints.ledger.approvals.list_open, checkpoints.ledger.approvals.list_parked):
+            with pytest.raises(ConfigurationError, match=told):
+                listed(**given)
+
+
+def test_questions_stand_in_the_order_of_their_turn(checkpoints: Checkpoints, clock: ManualClock) -> None:
+    """Whatever their ids are; those that were asked earlier stand before them."""
+    ledger = checkpoints.ledger
+    start(checkpoints, "r1")
+    ledger.approvals.open("r1", "t", [NewApproval("q9", "tool_approval", "pay", {}, {})])
+    clock.advance(1)
+    names = ["q7", "q1", "q4"]
+    ledger.approvals.open("r1", "t", [NewApproval(name, "tool_approval", "pay", {}, {}) for name in names])
+    listed = [ledger.approvals.list_open(), ledger.approvals.list_open("r1"), ledger.approvals.of_run("r1")]
+    assert [["q9", *names]] * 3 == [[asked.id for asked in found] for found in listed]
+
+
 @pytest.mark.parametrize("worker", [False, True])
 def test_what_is_left_to_do(checkpoints: Checkpoints, clock: ManualClock, worker: bool) -> None:  # noqa: FBT001 -- a column
     """Running, and nobody drives it; waiting, and decided, expired or cancelled; also after a worker died with it."""
@@ -156,6 +191,19 @@ def test_lists(checkpoints: Checkpoints, clock: ManualClock) -> None:
     assert ["r3"] == [row.id for row in runs.list(limit=1)]
 
 
+@pytest.mark.parametrize("which", [{}, {"status": "running"}, {"thread_id": "t"}])
+def test_pages(checkpoints: Checkpoints, clock: ManualClock, which: Any) -> None:
+    """Whatever is listed, the next page is what was started before the last one of this."""
+    runs, begun = checkpoints.ledger.runs, clock()
+    for number in range(5):
+        start(checkpoints, f"r{number}")
+        clock.advance(1)
+    page = runs.list(**which, limit=2)
+    assert ["r4", "r3"] == [row.id for row in page]
+    assert ["r2", "r1"] == [row.id for row in runs.list(**which, limit=2, before=page[-1].created_at)]
+    assert ["r2", "r1"] == [row.id for row in runs.list(**which, since=begun + 1, before=begun + 3)]
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -166,13 +214,14 @@ def test_lists(checkpoints: Checkpoints, clock: ManualClock) -> None:
         "approvals_of_effect",
         "unsettled_like",
         "log_of_run",
+        "log_between",
     ],
 )
 def test_what_is_asked_often_is_read_from_an_index(tmp_path: Path, name: str) -> None:
     """However many rows there are, no table is read through, and no list is sorted whole."""
     steps = plan_of(name, tmp_path)
     assert [] == [step for step in steps if step.startswith("SCAN") and "USING INDEX" not in step]
-    assert not name.startswith("list") or "USE TEMP B-TREE FOR ORDER BY" not in steps
+    assert not name.startswith(("list", "log_between")) or "USE TEMP B-TREE FOR ORDER BY" not in steps
 
 
 def plan_of(name: str, folder: Path) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -168,3 +169,10 @@ def test_the_first_schema_is_brought_up_to_date(empty: Store) -> None:
     assert reached[-1] == SCHEMA_VERSION
     assert empty.kind == "sqlite" or reached == list(range(1, SCHEMA_VERSION + 1))
     assert {"lw_runs_by_creation", "lw_runs_by_status"} <= fenced(empty)
+
+
+def test_each_step_of_the_schema_has_a_number_of_its_own() -> None:
+    """Of two with one number only one would be taken; the last one is the schema of this release."""
+    files = resources.files("loopwright.checkpoints").joinpath("sql").iterdir()
+    numbers = sorted(int(file.name[:4]) for file in files if file.name[:4].isdigit())
+    assert [*range(1, SCHEMA_VERSION + 1)] == numbers
