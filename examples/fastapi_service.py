@@ -9,22 +9,19 @@ you like. docs/embedding.md goes through it.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Header, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from loopwright import Approval, LoopwrightError, Receipt, Run, Runs, RunStatus, StopReason, aopen_checkpoints
+from loopwright import Approval, Receipt, Run, Runs, RunStatus, StopReason, aopen_checkpoints
 from loopwright.errors import ApprovalNotFound, ConfigurationError, InvalidDecision, RunNotFound
 from loopwright.graphs.support import agent
 
-logger = logging.getLogger("uvicorn.error")
 REFERENCE = "loopwright.graphs.support:agent"
 """Kept with each run, so that `loopwright approve` and the like find the agent too."""
 RECOVER_SECONDS = float(os.environ.get("RECOVER_SECONDS", "30"))
@@ -37,22 +34,8 @@ async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
     checkpoints = await aopen_checkpoints(os.environ.get("LOOPWRIGHT_CHECKPOINTS", "sqlite:///runs.db"))
     async with checkpoints, Runs(agent, checkpoints, reference=REFERENCE) as runs:
         app.state.runs = runs
-        stopping = asyncio.Event()
-        recovery = asyncio.create_task(keep_recovering(runs, stopping))
-        yield
-        stopping.set()
-        await recovery
-
-
-async def keep_recovering(runs: Runs, stopping: asyncio.Event) -> None:
-    """Carry on what dead processes left, now and again: one that has just died is not missed before its lease ends."""
-    while not stopping.is_set():
-        try:
-            await runs.recover()
-        except LoopwrightError:
-            logger.exception("nothing was recovered; it is tried again")
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stopping.wait(), RECOVER_SECONDS)
+        async with runs.recovering(every=RECOVER_SECONDS):
+            yield
 
 
 def the_runs(request: Request) -> Runs:

@@ -106,6 +106,11 @@ class Driver:
             agent.spec.context, door, options.get("restore_context") or agent.spec.restore_context
         )
 
+    @property
+    def told(self) -> str:
+        """What is driven, and where it is kept, for whoever prints it."""
+        return f"{self.reference!r} in {self.ledger.database.name!r}"
+
     async def start(self, message: str, thread_id: object, options: RunOptions) -> RunRow:
         """Note a run in the ledger; with an id that was used before, return the run that is there."""
         refuse_unknown("a run", options, RunOptions.__annotations__)
@@ -384,6 +389,14 @@ class Driver:
                     return event.result
         raise RuntimeError(f"run {run_id} ended without a result")
 
+    async def carry_on(self, run_id: str) -> RunResult | None:
+        """Drive a run to its next rest; None where another drives it already."""
+        result: RunResult | None = None
+        async with aclosing(self.drive(run_id)) as events:
+            async for event in events:
+                result = event.result
+        return result
+
     async def is_mine(self, row: RunRow) -> bool:
         """Tell whether a run that is left is this agent's to carry on."""
         if not row.is_plain:
@@ -404,8 +417,11 @@ def _checked_message(message: object) -> str:
     Raises:
         ConfigurationError: If it is no text, or an empty one.
     """
-    if not isinstance(message, str) or not message.strip():
-        raise ConfigurationError("the message is empty; say what the agent is to do")
+    if not isinstance(message, str):
+        text = f"the message is a {type(message).__name__}; give a text that says what the agent is to do"
+        raise ConfigurationError(text, option="message")
+    if not message.strip():
+        raise ConfigurationError("the message is empty; say what the agent is to do", option="message")
     return storable(message)
 
 

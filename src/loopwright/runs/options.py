@@ -20,8 +20,9 @@ class DrivingOptions(TypedDict, total=False):
     """Where another process finds the agent (`package.module:name`); kept with each run, so that the command line can
     resume it."""
     on_reminder: Callable[[Approval], object] | None
-    """Called by `expire` and `recover` with each question that a rule's `remind_after` is due of: once, however many
-    workers there are; again if it raised. Under `Runs` it may be async, and a plain one runs in a thread."""
+    """Called under `recovering`, and by `expire` and `recover`, with each question that a rule's `remind_after` is due
+    of: once, however many workers there are; again if it raised. Under `Runs` it may be async, and a plain one runs in
+    a thread."""
     restore_context: RestoreContext | None
     """Called as `restore_context(stored, run)` before a run is carried on whose caller gave a context: `stored` are its
     fields without the secret ones. Returns the others, or a whole context. Async or not as `on_reminder`. Left out, the

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+import math
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Final, Self, TypeVar, Unpack
 
 from loopwright.checkpoints import Approval, Checkpoints
 from loopwright.graphs import Agent
@@ -18,17 +19,23 @@ from .doors import AsyncDoor
 from .driver import Driver
 from .extending import extend
 from .options import DrivingOptions, ExtendOptions, RunOptions
-from .recovering import expire, parked_until, recover
+from .recovering import EVERY, check_every, expire, keep_recovering, parked_until, recover
 from .results import Event, Receipt, Run, RunResult, run_of
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+AT_ONCE: Final = 100
+"""How many runs that others have left are carried on at a time: after an outage there may be thousands."""
 
 
 class Runs:
     """Starts, drives, pauses and resumes the runs of one agent, in this process's event loop.
 
     `start`, `decide`, `resolve` and `cancel` return at once; what follows of them is driven in the background, and so
-    is a run that was parked here, when its time has come. Many processes may do so over one database: a lease a thread
+    is a run that was parked here, when its time has come. `recovering` looks after what others have left. Many
+    processes may do so over one database: a lease a thread
     keeps them apart, and what must happen once is claimed in the ledger.
     """
 
@@ -49,10 +56,16 @@ class Runs:
             ConfigurationError: If an option is unknown, or a reference cannot be kept.
         """
         self._driver = Driver(agent, checkpoints, AsyncDoor(), options, self._rested)
-        self._tasks: dict[str, asyncio.Task[RunResult]] = {}
+        self._tasks: dict[str, asyncio.Task[Any]] = {}
+        self._recovered: set[asyncio.Task[RunResult | None]] = set()
+        """Those of them that carry on what others have left."""
         self._timers: dict[str, asyncio.TimerHandle] = {}
         """Of the runs that are parked."""
         self._is_closed = False
+
+    def __repr__(self) -> str:
+        """Name the agent, and where its runs are kept."""
+        return f"<{type(self).__name__} of {self._driver.told}>"
 
     async def start(
         self,
@@ -128,10 +141,30 @@ class Runs:
         """
         return await self._driver.result(run_id)
 
-    async def list(self, *, status: RunStatus | None = None, thread_id: str = "", limit: int = 50) -> Sequence[Run]:
-        """Return runs, newest first."""
+    async def list(
+        self,
+        *,
+        status: RunStatus | None = None,
+        thread_id: str = "",
+        since: float = 0.0,
+        before: float = math.inf,
+        limit: int = 50,
+    ) -> Sequence[Run]:
+        """Return runs, newest first.
+
+        Args:
+            status: Only those that stand so.
+            thread_id: Only those of this thread.
+            since: Only those started then or later; in seconds since the epoch.
+            before: Only those started earlier: with `created_at` of the last one, the next page.
+            limit: How many at most.
+
+        Raises:
+            ConfigurationError: If a status, a time or a limit is none.
+        """
         table = self._driver.ledger.runs
-        rows = await asyncio.to_thread(table.list, status=status or "", thread_id=thread_id, limit=limit)
+        options: dict[str, Any] = {"since": since, "before": before, "limit": limit}
+        rows = await asyncio.to_thread(table.list, status=status or "", thread_id=thread_id, **options)
         return [run_of(row) for row in rows]
 
     async def approvals(self, run_id: str = "", *, limit: int = 50) -> Sequence[Approval]:
@@ -213,13 +246,62 @@ class Runs:
     async def recover(self) -> Sequence[RunResult]:
         """Carry on what crashed workers have left, and what was decided, has expired, or was parked until now.
 
-        Call it when a worker starts, and now and then; safe in many processes at once. A run that cannot be carried on
-        is logged, and does not keep the others from it.
+        One look, which returns when all of it has come to rest; a service uses `recovering`. Safe in many processes at
+        once. A run that cannot be carried on is logged, and does not keep the others from it.
         """
         results = await recover(self._driver, self.wait)
+        await self._set_timers()
+        return results
+
+    async def _set_timers(self) -> None:
+        """Wake here what is parked, whoever drove it until then."""
         for run_id, until in (await parked_until(self._driver)).items():
             self._wake_at(run_id, until)
-        return results
+
+    @asynccontextmanager
+    async def recovering(self, *, every: float = EVERY) -> AsyncGenerator[None]:
+        """Within the block, look at once and then every so many seconds for what is to be carried on.
+
+        What crashed workers have left, what was decided, has expired or was parked until now is driven in the
+        background, and reminders are sent. Looks do not overlap, and not all processes look at the same moment; safe in
+        many at once. One that fails is logged (`action` is `recovery_failed`), and the next one tries again. Leaving
+        the block waits for a look that is under way, not for the runs: the block of `Runs` does that.
+
+        Args:
+            every: Seconds between two looks, a fifth more or less. A process that has just died is missed when its
+                lease has run out: `lease_seconds` of `open_checkpoints`.
+
+        Raises:
+            ConfigurationError: If that is no time.
+        """
+        check_every(every)
+        over = asyncio.Event()
+
+        async def look() -> None:
+            await recover(self._driver, lambda run_id: self._carry_on(run_id, over))
+            await self._set_timers()
+
+        async def rest(seconds: float) -> bool:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), seconds)
+            return over.is_set()
+
+        keeping = asyncio.create_task(keep_recovering(look, rest, every), name="loopwright-recovering")
+        try:
+            yield
+        finally:
+            over.set()
+            await keeping
+
+    async def _carry_on(self, run_id: str, over: asyncio.Event) -> None:
+        """Drive a run that was left in the background, unless it is driven here, or there is no more to be begun."""
+        while len(self._recovered) >= AT_ONCE:
+            await asyncio.wait(self._recovered, return_when=asyncio.FIRST_COMPLETED)
+        if over.is_set() or run_id in self._tasks:
+            return
+        task = self._drive(run_id, self._driver.carry_on)
+        self._recovered.add(task)
+        task.add_done_callback(self._recovered.discard)
 
     async def expire(self) -> Sequence[RunResult]:
         """Reject what was not answered in time, carry on those runs and what was parked until now, and send reminders.
@@ -252,18 +334,22 @@ class Runs:
 
     def _spawn(self, run_id: str) -> asyncio.Task[RunResult]:
         """Drive a run in the background; one task a run at a time, and one more behind it if something came up."""
+        return self._drive(run_id, self._driver.wait)
+
+    def _drive(self, run_id: str, drive: Callable[[str], Coroutine[Any, Any, T]]) -> asyncio.Task[T]:
         before = self._tasks.get(run_id)
-        task = asyncio.get_running_loop().create_task(self._after(before, run_id), name=f"loopwright-run-{run_id}")
+
+        async def after() -> T:
+            if before is not None:
+                await asyncio.wait([before])
+            return await drive(run_id)
+
+        task = asyncio.get_running_loop().create_task(after(), name=f"loopwright-run-{run_id}")
         self._tasks[run_id] = task
         task.add_done_callback(lambda done: self._done(run_id, done))
         return task
 
-    async def _after(self, before: asyncio.Task[RunResult] | None, run_id: str) -> RunResult:
-        if before is not None:
-            await asyncio.wait([before])
-        return await self._driver.wait(run_id)
-
-    def _done(self, run_id: str, task: asyncio.Task[RunResult]) -> None:
+    def _done(self, run_id: str, task: asyncio.Task[Any]) -> None:
         if self._tasks.get(run_id) is task:
             del self._tasks[run_id]
         if not task.cancelled() and (error := task.exception()) is not None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+import math
+import threading
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Unpack
 
 from loopwright.checkpoints import Approval, Checkpoints
@@ -15,7 +18,7 @@ from .doors import BlockingDoor
 from .driver import Driver
 from .extending import extend
 from .options import DrivingOptions, ExtendOptions, RunOptions
-from .recovering import expire, recover
+from .recovering import EVERY, check_every, expire, keep_recovering, recover
 from .results import Event, Receipt, Run, RunResult, run_of
 
 
@@ -23,7 +26,8 @@ class SyncRuns:
     """Starts, drives, pauses and resumes the runs of one agent, in the caller's own thread.
 
     Nothing happens in the background: `start`, `decide`, `resolve` and `cancel` only write down what is to be done, and
-    `wait`, `run`, `stream`, `follow` and `recover` do it. Safe to share between threads.
+    `wait`, `run`, `stream`, `follow` and `recover` do it, or the thread of a block of `recovering`. Safe to share
+    between threads.
     """
 
     def __init__(
@@ -34,6 +38,10 @@ class SyncRuns:
     ) -> None:
         """Drive an agent over checkpoints; see `Runs`. The hooks run in the caller's thread, too."""
         self._driver = Driver(agent, checkpoints, BlockingDoor(), options)
+
+    def __repr__(self) -> str:
+        """Name the agent, and where its runs are kept."""
+        return f"<{type(self).__name__} of {self._driver.told}>"
 
     def start(
         self,
@@ -79,9 +87,18 @@ class SyncRuns:
         """Return how a run stands, without driving it. See `Runs.get`."""
         return run_through(self._driver.result(run_id))
 
-    def list(self, *, status: RunStatus | None = None, thread_id: str = "", limit: int = 50) -> Sequence[Run]:
-        """Return runs, newest first."""
-        rows = self._driver.ledger.runs.list(status=status or "", thread_id=thread_id, limit=limit)
+    def list(
+        self,
+        *,
+        status: RunStatus | None = None,
+        thread_id: str = "",
+        since: float = 0.0,
+        before: float = math.inf,
+        limit: int = 50,
+    ) -> Sequence[Run]:
+        """Return runs, newest first. See `Runs.list`."""
+        options: dict[str, Any] = {"since": since, "before": before, "limit": limit}
+        rows = self._driver.ledger.runs.list(status=status or "", thread_id=thread_id, **options)
         return [run_of(row) for row in rows]
 
     def approvals(self, run_id: str = "", *, limit: int = 50) -> Sequence[Approval]:
@@ -113,6 +130,38 @@ class SyncRuns:
     def recover(self) -> Sequence[RunResult]:
         """Carry on what crashed workers have left, one run after another. See `Runs.recover`."""
         return run_through(recover(self._driver, self._driver.wait))
+
+    @contextmanager
+    def recovering(self, *, every: float = EVERY) -> Generator[None]:
+        """Within the block, a thread looks at once and every so many seconds for what is to be carried on, and does it.
+
+        It drives one run after another, and calls the hooks. Leaving the block waits for the run that it drives. See
+        `Runs.recovering`.
+        """
+        check_every(every)
+        over = threading.Event()
+
+        async def carry_on(run_id: str) -> None:
+            if not over.is_set():
+                await self._driver.carry_on(run_id)
+
+        async def look() -> None:
+            await recover(self._driver, carry_on)
+
+        async def rest(seconds: float) -> bool:
+            return over.wait(seconds)
+
+        def keep() -> None:
+            run_through(keep_recovering(look, rest, every))
+
+        # A daemon: whoever is in a hurry ends the process all the same, and what it drove is found by the next one.
+        thread = threading.Thread(target=keep, name="loopwright-recovering", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
     def expire(self) -> Sequence[RunResult]:
         """Reject what was not answered in time, carry those runs on, and send the reminders. See `Runs.expire`."""
