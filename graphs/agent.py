@@ -106,6 +106,11 @@ class Agent(CompiledStateGraph[AgentState, Any, AgentInput, AgentState]):
         with nullcontext() if own is None else alone():
             return await super().aget_state(own or config, subgraphs=subgraphs)
 
+    def __repr__(self) -> str:
+        """Name the agent, its model and its tools."""
+        tools = ", ".join(tool.name for tool in self.spec.offered)
+        return f"<Agent {self.spec.name!r}: {self.spec.model_name}, tools: {tools or 'none'}>"
+
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:  # noqa: A002 -- LangGraph's name
         """Stream as LangGraph does, within the agent's limits; each checkpoint is stored before the next step."""
         own = config_alone(config)
@@ -273,8 +278,10 @@ def create_agent(
     return compile_agent(spec, checkpoints)
 
 
-def change_agent(agent: Agent, *, model: ModelOption | None = None, limits: Limits | None = None) -> Agent:
-    """Build the agent anew with another model or several, or with other limits; its tools and permissions stay.
+def change_agent(
+    agent: Agent, *, model: ModelOption | None = None, limits: Limits | None = None, price: Price | None = None
+) -> Agent:
+    """Build the agent anew with another model or several, limits or price; its tools and permissions stay.
 
     A price that was agreed for an old model is not taken over for a new one. No fallback of the old model is kept.
 
@@ -282,7 +289,8 @@ def change_agent(agent: Agent, *, model: ModelOption | None = None, limits: Limi
         ConfigurationError: As `create_agent` does.
     """
     return compile_agent(
-        change_spec(agent.spec, model=model, limits=agent.spec.limits if limits is None else limits), None
+        change_spec(agent.spec, model=model, limits=agent.spec.limits if limits is None else limits, price=price),
+        None,
     )
 
 

@@ -11,7 +11,7 @@ from langgraph.store.base import BaseStore
 
 from loopwright.checkpoints import Checkpoints
 from loopwright.errors import ConfigurationError, DuplicateTool, UnknownTool
-from loopwright.models import AnswerForm, build_form, check_form, estimate_tools
+from loopwright.models import AnswerForm, Price, build_form, check_form, estimate_tools
 from loopwright.nodes import AgentSpec, Candidate, ContextShape, RestoreContext, open_channels
 from loopwright.policy import (
     AnswerRules,
@@ -178,19 +178,21 @@ def _reader(contracts: Mapping[str, Contract], caps: Caps) -> Tool:
     return build_reader(caps, untrusted=any(contract.untrusted for contract in contracts.values()))
 
 
-def change_spec(spec: AgentSpec, *, model: ModelOption | None, limits: Limits) -> AgentSpec:
-    """Return the specification with other models (None: the same ones) and these limits.
+def change_spec(spec: AgentSpec, *, model: ModelOption | None, limits: Limits, price: Price | None = None) -> AgentSpec:
+    """Return the specification with other models (None: the same ones), these limits, and a price (None: as before).
 
     Raises:
         ConfigurationError: If the model cannot be opened, or its price is not known although the cost is limited.
     """
     _check_limits(limits, spec.tools)
     _check_wrap_up(spec.wrap_up, limits)
+    if model is None and price is not None:
+        model = [one.model for one in spec.by_model]
     if model is None:
         for one in spec.by_model:
             check_priced(one.model_name, one.price, limits, spec.budgets)
         return replace(spec, limits=limits)
-    first, *others = build_candidates(model, spec.offered, _reader({}, spec.caps), None, limits, spec.budgets)
+    first, *others = build_candidates(model, spec.offered, _reader({}, spec.caps), price, limits, spec.budgets)
     for candidate in (first, *others):
         check_form(spec.form, candidate.model)
     return _check_window(replace(spec, **vars(first), fallbacks=tuple(others), limits=limits))

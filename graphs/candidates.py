@@ -100,7 +100,8 @@ def check_priced(name: str, price: Pricer | None, limits: Limits, budgets: Seque
     """
     bounds = [limits.max_cost, limits.thread and limits.thread.max_cost, *(budget.max_cost for budget in budgets)]
     if price is None and any(bound is not None for bound in bounds):
-        text = f"max_cost is set, but the price of {name!r} is not known; give price=Price(input, output)"
+        text = f"max_cost is set, but the price of {name!r} is not known; give "
+        text += "price=Price(input, output), or --price INPUT,OUTPUT on the command line"
         raise ConfigurationError(text, model=name, option="max_cost")
 
 

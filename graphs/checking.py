@@ -38,13 +38,14 @@ class CheckReport:
 def check(agent: Agent) -> CheckReport:
     """Answer the five questions of an agent, and lint its tools; calls neither a model nor a tool."""
     spec = agent.spec
-    answers = (
+    found = (
         ("How many steps at most?", _steps(spec)),
         ("What if a tool fails?", _failures(spec)),
         ("Success, or gave up?", _ending(spec)),
         ("Is each step visible?", _visible(spec)),
         ("What does it cost?", _cost(spec)),
     )
+    answers = tuple((question, answer[:1].upper() + answer[1:]) for question, answer in found)
     offered = {tool.name: spec.tools[tool.name] for tool in spec.offered}
     foreign = tuple((one.name, one.origin, one.description) for one in offered.values() if one.origin)
     return CheckReport(spec.name, answers, lint(offered, spec.rules), foreign)
@@ -52,8 +53,8 @@ def check(agent: Agent) -> CheckReport:
 
 def _steps(spec: AgentSpec) -> str:
     limits = spec.limits
-    steps = "any number of steps" if limits.max_steps is None else f"{limits.max_steps} steps"
-    calls = "any number of tool calls" if limits.max_tool_calls is None else f"{limits.max_tool_calls} tool calls"
+    steps = "any number of steps" if limits.max_steps is None else f"{limits.max_steps:,} steps"
+    calls = "any number of tool calls" if limits.max_tool_calls is None else f"{limits.max_tool_calls:,} tool calls"
     each = "".join(f", {told}" for told in _of_tools(limits))
     seconds = "" if limits.max_seconds is None else f", {limits.max_seconds:g} active seconds"
     return f"{steps}, {calls}{each}{seconds}; {_loops(spec.loops)}.{_thread(limits.thread)}{_rates(spec)}"

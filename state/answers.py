@@ -58,7 +58,17 @@ def edit(args: Mapping[str, Any] | None = None, /, *, tool: str = "", **changes:
         args: Replaces the proposed arguments whole.
         tool: Names another tool to call instead.
         **changes: Laid over the proposed arguments (or over `args`).
+
+    Raises:
+        InvalidDecision: If nothing is changed, an argument is given twice, or a part has the wrong type.
     """
+    if args is None and tool == "" and not changes:
+        raise InvalidDecision(
+            "edit: nothing is changed; give what is, as edit(amount=5), or approve() the call as it is"
+        )
+    if isinstance(args, Mapping) and (twice := [name for name in changes if name in args]):
+        text = f"edit: {', '.join(twice)} is given twice, in the arguments and by name; give one value"
+        raise InvalidDecision(text)
     return PersonDecision("edit", tool=tool, args=args, changes=changes or None)
 
 
@@ -74,7 +84,12 @@ def respond(text: str) -> PersonDecision:
     """The text answers the model in the tool's place; the tool does not run.
 
     Asked whether an effect happened: it did, and the text is its result.
+
+    Raises:
+        InvalidDecision: If the text is empty, or none.
     """
+    if text == "":
+        raise InvalidDecision("respond: the text is empty; it answers in the tool's place, so say something")
     return PersonDecision("respond", message=text)
 
 

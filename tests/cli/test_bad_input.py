@@ -29,6 +29,9 @@ def assert_one_line(ended: Ended, words: str) -> None:
         (["approve", "%", "--by", "ana"], "no approval '%'"),
         (["show", "nope"], "no run 'nope' in .loopwright/runs.db; `loopwright show` lists"),
         (["run", "Hi", "--label", "a=b", "--label", "a=c"], "--label a is given twice"),
+        (["show", "--status", "nope"], "status is 'nope'; there are running, waiting, succeeded"),
+        (["log", "--since", "soon"], "--since 'soon' is no time; give one such as 2026-10-13"),
+        (["show", "--before", "20261013"], "no run '20261013'"),
         (["show", "--thread", "nope"], "no runs on thread 'nope'"),
         (["resume", "nope"], "no run 'nope'"),
         (["cancel", "nope", "--by", "ana"], "no run 'nope'"),
@@ -42,7 +45,8 @@ def assert_one_line(ended: Ended, words: str) -> None:
         ([*RUN, "--agent", "json:dumps"], "'json:dumps' is no agent but a function; name what create_agent returned"),
         ([*RUN, "--model", "telepathy"], "no model is known by the name 'telepathy'; the forms are 'openai:MODEL'"),
         ([*RUN, "--model", "openai:gpt-5-mini"], "needs a key; set OPENAI_API_KEY"),
-        ([*RUN, "--limit-cost", "1"], "max_cost is set, but the price of 'demo' is not known"),
+        ([*RUN, "--limit-cost", "1"], "'demo' is not known; give price=Price(input, output), or --price INPUT"),
+        ([*RUN, "--price", "cheap"], "price is 'cheap'; give US dollars for a million input and output tokens"),
         ([*RUN, "--limit-cost", "cheap"], "max_cost is 'cheap'; give a number"),
         (["check", "--agent", "json:dumps"], "is no agent"),
     ],
@@ -170,7 +174,7 @@ def test_a_read_only_database_is_told_so(terminal: Terminal) -> None:
     ("args", "words"),
     [
         (["approve", "--by", " "], "a decision needs a name"),
-        (["respond", "", "--by", "ana"], "'respond' needs a text"),
+        (["respond", "", "--by", "ana"], "respond: the text is empty"),
         (["edit", "--by", "ana", "--tool", "refnd"], "the edited call cannot run"),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 from loopwright.cli.loading import Reference, is_loadable, load_agent, open_store, parse_reference, place
 from loopwright.errors import ConfigurationError
 from loopwright.graphs.support import agent as support
+from loopwright.models import Price
 
 SUPPORT = "loopwright.graphs.support:agent"
 
@@ -57,6 +58,8 @@ def test_changes_are_laid_over_the_agents_own() -> None:
         ({"max_cost": "1"}, "the price of 'demo' is not known"),
         ({"model": "demo", "max_cost": "1"}, "the price of 'demo' is not known"),
         ({"max_cost": "NaN"}, "max_cost is"),
+        ({"price": "1"}, "price is '1'; give US dollars for a million input and output tokens"),
+        ({"price": "-1,2"}, "Price: input is"),
         ({"model": "telepathy"}, "no model is known by the name 'telepathy'"),
     ],
 )
@@ -64,6 +67,13 @@ def test_changes_that_cannot_be_made_are_refused(changes: dict[str, str], messag
     """The error names what was wrong, before any step runs."""
     with pytest.raises(ConfigurationError, match=message):
         load_agent(Reference(SUPPORT, changes))
+
+
+def test_a_price_makes_a_limit_on_money_possible() -> None:
+    """For a model whose price nobody lists: whoever resumes the run counts by the same price."""
+    reference = parse_reference(str(Reference(SUPPORT, {"price": "0.25,2", "max_cost": "1"})))
+    spec = load_agent(reference).spec
+    assert (Price(Decimal("0.25"), Decimal(2)), Decimal(1)) == (spec.price, spec.limits.max_cost)
 
 
 def test_a_limit_on_money_is_exact() -> None:

@@ -211,3 +211,41 @@ def test_what_is_parked_is_shown_and_cannot_be_answered(terminal: Terminal) -> N
     assert (
         "is no question: its run waits for a rate (rate limit of 1 in 7200 s) and goes on by itself at" in refused.err
     )
+
+
+def test_an_operator_finds_a_run_among_many(terminal: Terminal) -> None:
+    """By its standing, its time, and page by page; a range of the log likewise."""
+    terminal.ask(ORDER)
+    for _ in range(3):
+        terminal.run("run", "Where is my order A100? Today is 2026-10-13.")
+    listed: list[Any] = terminal.run("show", "--json").data
+    ids = [run["id"] for run in listed]
+
+    def shown(*args: str) -> list[str]:
+        return [run["id"] for run in terminal.run("show", "--json", *args).data]
+
+    assert (ids[:3], ids[3:]) == (shown("--status", "succeeded"), shown("--status", "waiting"))
+    assert (ids, []) == (shown("--since", "1h"), shown("--before", "2026-01-01"))
+    page = terminal.run("show", "--limit", "2")
+    assert f"2 runs shown, the newest first; for older ones: --before {ids[1][:6]}" in page.out
+    assert ids[2:] == shown("--limit", "2", "--before", ids[1][:6])
+    assert "for older ones" not in terminal.run("show", "--before", ids[1][:6]).out
+    assert "no such runs in" in terminal.run("show", "--status", "failed").out
+    assert ([], True) == (terminal.run("log", "--until", "1d", "--json").data, "ended" in terminal.run("log").out)
+
+
+def test_a_page_has_each_step_whole(terminal: Terminal) -> None:
+    """However narrow the terminal: what a tool said is broken, and not cut."""
+    run = terminal.ask(ORDER)["run_id"]
+    steps = terminal.run("show", run, COLUMNS="60").out.partition("steps\n")[2].partition("\nquestions")[0]
+    entries = terminal.run("show", run, "--json").data["trail"]
+    assert entries
+    for entry in entries:
+        assert "".join(entry["observation"].split()) in "".join(steps.split())
+
+
+def test_an_ended_run_is_shown_without_the_models_banner(terminal: Terminal) -> None:
+    """Nothing answers any more."""
+    ended = terminal.run("run", "Where is my order A100? Today is 2026-10-13.", "--json")
+    assert "demo" in ended.err
+    assert "" == terminal.run("resume", ended.data["run_id"]).err

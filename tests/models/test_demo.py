@@ -356,7 +356,7 @@ def test_without_a_code_it_asks_for_one() -> None:
     assert converse("Can I get a refund?") == ([], "Which order is it about? Please tell me its code.")
 
 
-@pytest.mark.parametrize("told", ["Hello!", "What is the capital of Peru?", ""])
+@pytest.mark.parametrize("told", ["Hello!", "What is the capital of Peru?", "Wie heißt du?", ""])
 def test_anything_else_is_told_what_it_can_do(told: str) -> None:
     """It does not pretend to be a language model."""
     calls, said = converse(told)

@@ -14,6 +14,7 @@ from tests.world.till import Till
 
 from loopwright import Checkpoints, Limits, approve, ask, create_agent, deny, edit, open_checkpoints, reject, respond
 from loopwright.errors import ApprovalNotFound, InvalidDecision
+from loopwright.state import PersonDecision
 from loopwright.testing import ManualClock, ScriptedModel, call, check_transcript
 
 PAY = call("pay", order_id="A1", amount=5)
@@ -81,7 +82,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "two for one": ({"decisions": [{"type": "approve"}, {"type": "approve"}]}, "is no decision"),
     "none for one": ({"decisions": []}, "is no decision"),
     "an edit without arguments": ({"type": "edit"}, "is no decision"),
-    "a response without a text": (respond(""), "needs a text"),
+    "a response without a text": (PersonDecision("respond"), "needs a text"),
     "a bad value": (edit(amount="abc"), "amount"),
     "an extra key": (edit(ammount=3), "ammount"),
     "nothing left": (edit({}), "order_id"),

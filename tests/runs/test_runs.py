@@ -54,10 +54,18 @@ def test_an_id_of_ones_own(checkpoints: Checkpoints, door: DoorName) -> None:
     assert len(checkpoints.ledger.runs.list()) == 1
 
 
-@pytest.mark.parametrize("message", ["", " \n", None, 5, ["hi"]])
-def test_an_empty_message(checkpoints: Checkpoints, message: Any) -> None:
-    """There is nothing to do: refused, and nothing is noted."""
-    with pytest.raises(ConfigurationError, match="message is empty"):
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("", "is empty; say"),
+        (" \n", "is empty; say"),
+        (None, "is a NoneType; give a text"),
+        (["hi"], "is a list; give"),
+    ],
+)
+def test_an_empty_message(checkpoints: Checkpoints, message: Any, told: str) -> None:
+    """There is nothing to do: refused, with what is wanted, and nothing is noted."""
+    with pytest.raises(ConfigurationError, match=f"the message {told}"):
         Desk(build("Done."), checkpoints).run(message)
     assert checkpoints.ledger.runs.list() == []
 
@@ -103,6 +111,22 @@ def test_runs_want_an_agent_and_checkpoints(checkpoints: Checkpoints) -> None:
             kind(build(), "postgresql://app:secret@db/shop")
         with pytest.raises(ConfigurationError, match="checkpoints is a NoneType; give what open_checkpoints"):
             kind(build(), None)
+
+
+def test_what_is_printed_says_what_it_is(checkpoints: Checkpoints) -> None:
+    """An agent, its tools and where it runs, each in one short line: for a log, or a prompt."""
+    agent = create_agent(ScriptedModel([]), [Till().pay()], name="shop")
+    assert "<Agent 'shop': scripted, tools: pay>" == repr(agent)
+    assert ("<Checkpoints in ':memory:'>", "<Runs of 'shop' in ':memory:'>", "<SyncRuns of 'shop' in ':memory:'>") == (
+        repr(checkpoints),
+        repr(Runs(agent, checkpoints)),
+        repr(SyncRuns(agent, checkpoints)),
+    )
+    with open_checkpoints("memory:", encryption=[b"k" * 32]) as sealed:
+        assert "<Checkpoints in ':memory:', encrypted>" == repr(sealed)
+    (tool,) = agent.spec.offered
+    assert repr(tool).startswith("Tool(name='pay', effect='write', description='")
+    assert "contract" not in str(tool)
 
 
 def test_a_printed_result_is_short(checkpoints: Checkpoints) -> None:

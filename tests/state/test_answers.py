@@ -18,6 +18,9 @@ SHAPES: list[tuple[Callable[[Any], PersonDecision], Any, str]] = [
     (lambda tool: edit({}, tool=tool), None, "the tool is None"),
     (reject, 3, "reject: its message is 3"),
     (respond, None, "respond: its message is None"),
+    (respond, "", "respond: the text is empty"),
+    (edit, None, r"edit: nothing is changed; give what is, as edit\(amount=5\), or approve\(\)"),
+    (lambda given: edit({"x": given}, x=2), 1, "edit: x is given twice"),
 ]
 
 

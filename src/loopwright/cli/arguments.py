@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, cast
 
 from loopwright.errors import ConfigurationError
+
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 def parse_changes(changes: Sequence[str]) -> dict[str, Any]:
@@ -60,6 +64,22 @@ def parse_dollars(text: str) -> Decimal:
         return Decimal(text)
     except InvalidOperation as error:
         raise ConfigurationError(f"{text!r} is no amount of dollars", option="cost") from error
+
+
+def parse_moment(option: str, text: str, now: float) -> float:
+    """Read a moment, and return it in seconds since the epoch: a date, a time of the local clock, or how long ago.
+
+    Raises:
+        ConfigurationError: If it is none.
+    """
+    if ago := re.fullmatch(r"(\d{1,6})([smhd])", text):
+        return now - int(ago[1]) * _SECONDS[ago[2]]
+    try:
+        # Digits alone are a date to Python, and may be the beginning of an id.
+        return datetime.fromisoformat(text if "-" in text else "").timestamp()
+    except (ValueError, OverflowError) as error:
+        said = f"{option} {text!r} is no time; give one such as 2026-10-13, '2026-10-13 09:30', or 2h for two hours ago"
+        raise ConfigurationError(said, option=option) from error
 
 
 def parse_args(text: str) -> dict[str, Any]:

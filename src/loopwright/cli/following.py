@@ -24,17 +24,18 @@ _THOUGHT = 400
 
 def follow(agent: Agent, runs: SyncRuns, row: RunRow, store: Checkpoints, screen: Screen) -> RunResult:
     """Drive a run until it pauses or ends, or wait for who drives it; shows the steps, then how it stands."""
-    if type(agent.spec.model) is DemoModel:
+    if type(agent.spec.model) is DemoModel and not row.is_final:
         screen.note_once(BANNER)
     _show_who_drives(row, store, screen)
     speech = Speech(screen)
     try:
         result = _followed(runs, row, speech, screen)
-    except KeyboardInterrupt:
+        show_standing(result, store, screen, is_told=speech.text.strip() == result.answer.strip())
+    except (KeyboardInterrupt, BrokenPipeError) as error:
+        why = "interrupted" if isinstance(error, KeyboardInterrupt) else "nobody reads the output any more"
         id_ = short(row.id, store.ledger.runs.matching)
-        screen.note(f"interrupted; run {id_} is kept as it stands, carry it on with: loopwright resume {quote(id_)}")
+        screen.note(f"{why}; run {id_} is kept as it stands, carry it on with: loopwright resume {quote(id_)}")
         raise
-    show_standing(result, store, screen, is_told=speech.text.strip() == result.answer.strip())
     return result
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+from .arguments import parse_moment
 from .exits import Exit
 from .finding import find_run
 from .loading import open_store, place
@@ -13,10 +16,15 @@ from .text import counted
 DAY = 86_400
 
 
-def show_log(typed: str | None, screen: Screen) -> Exit:
-    """List the log's records, of one run or all, oldest first."""
+def show_log(typed: str | None, screen: Screen, *, since: str | None = None, until: str | None = None) -> Exit:
+    """List the log's records, of one run or all, oldest first; of a time, if one is given."""
     with open_store() as store:
-        records = store.ledger.log.records(find_run(store.ledger, typed).id if typed else "")
+        now = store.ledger.clock()
+        records = store.ledger.log.records(
+            find_run(store.ledger, typed).id if typed else "",
+            since=0.0 if since is None else parse_moment("--since", since, now),
+            until=math.inf if until is None else parse_moment("--until", until, now),
+        )
         show_records(records, screen, has_runs=not typed)
         screen.line(f"{counted(len(records), 'record')} in {place()}")
         screen.data([plain_record(record) for record in records])

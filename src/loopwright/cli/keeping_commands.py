@@ -9,11 +9,13 @@ from .exits import Exit
 from .options import as_json
 
 
-@click.command(cls=Command, examples=["loopwright log", "loopwright log 19ac1e", "loopwright log --verify"])
+@click.command(cls=Command, examples=["loopwright log --since 7d", "loopwright log 19ac1e", "loopwright log --verify"])
 @click.argument("run_id", metavar="[RUN]", required=False)
+@click.option("--since", metavar="TIME", help="Only from then on: 2026-10-13, '2026-10-13 09:30', or 2h ago.")
+@click.option("--until", metavar="TIME", help="Only what was before.")
 @click.option("--verify", is_flag=True, help="Recompute the chain instead: exit code 1 if it is broken.")
 @as_json
-def log(*, run_id: str | None, verify: bool, as_json: bool) -> Exit:
+def log(*, run_id: str | None, since: str | None, until: str | None, verify: bool, as_json: bool) -> Exit:
     """List what was decided and done, or verify the record.
 
     Each record is chained to the one before by its hash: verifying finds any that was changed, moved, left out or
@@ -23,7 +25,9 @@ def log(*, run_id: str | None, verify: bool, as_json: bool) -> Exit:
     from .screen import Screen
 
     screen = Screen(as_json=as_json)
-    return verify_log(screen) if verify else show_log(run_id, screen)
+    if verify and (run_id or since or until):
+        raise click.UsageError("--verify looks at the whole chain: leave out the run and the times")
+    return verify_log(screen) if verify else show_log(run_id, screen, since=since, until=until)
 
 
 @click.command(cls=Command, examples=["loopwright prune --older-than 30"])

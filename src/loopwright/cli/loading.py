@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 from loopwright.checkpoints import LEASE_SECONDS, PLAIN_INVOKE, Checkpoints, open_checkpoints
 from loopwright.errors import ConfigurationError, LoopwrightError, StorageError
 from loopwright.graphs import Agent, change_agent
+from loopwright.models import Price
 from loopwright.state import Limits
 
 URL_VARIABLE = "LOOPWRIGHT_CHECKPOINTS"
@@ -23,7 +24,7 @@ LEASE_VARIABLE = "LOOPWRIGHT_LEASE_SECONDS"
 DEFAULT_PATH = Path(".loopwright/runs.db")
 _SQLITE = "sqlite:///"
 
-_MODEL = "model"
+_MODEL, _PRICE = "model", "price"
 _LIMITS: Mapping[str, type[int | float | Decimal]] = {
     "max_steps": int,
     "max_tool_calls": int,
@@ -44,11 +45,11 @@ class Reference:
     target: str
     """`package.module:name`."""
     changes: Mapping[str, str]
-    """`model`, and limits by the names that `Limits` gives them."""
+    """`model`, `price`, and limits by the names that `Limits` gives them."""
 
     def __str__(self) -> str:
         """Return the text that `parse_reference` reads."""
-        asked = urlencode(self.changes, safe=":/", quote_via=quote)
+        asked = urlencode(self.changes, safe=":/,", quote_via=quote)
         return f"{self.target}?{asked}" if asked else self.target
 
 
@@ -76,7 +77,19 @@ def load_agent(reference: Reference) -> Agent:
         return agent
     limits = _changed_limits(agent.spec.limits, reference.changes)
     models = [name.strip() for name in reference.changes.get(_MODEL, "").split(",") if name.strip()]
-    return change_agent(agent, model=models or None, limits=limits)
+    return change_agent(agent, model=models or None, limits=limits, price=_price(reference.changes.get(_PRICE)))
+
+
+def _price(text: str | None) -> Price | None:
+    """Read what a million tokens cost: for input and for output, in US dollars."""
+    if text is None:
+        return None
+    try:
+        input_, output = map(Decimal, text.split(","))
+    except (ValueError, InvalidOperation) as error:
+        said = f"price is {text!r}; give US dollars for a million input and output tokens, such as 0.25,2"
+        raise ConfigurationError(said, option="price") from error
+    return Price(input_, output)
 
 
 def _imported(target: str) -> Agent:
@@ -109,7 +122,7 @@ def _module(name: str, target: str) -> object:
 def _changed_limits(limits: Limits, changes: Mapping[str, str]) -> Limits:
     values: dict[str, Any] = {}
     for name, text in changes.items():
-        if name == _MODEL:
+        if name in (_MODEL, _PRICE):
             continue
         if name not in _LIMITS:
             raise ConfigurationError(f"an agent has no option {name!r} that could be changed", option=name)

@@ -9,12 +9,12 @@ from loopwright.runs import RunResult
 from loopwright.state import Question, TrailEntry
 
 from .finding import short
-from .following import show_compaction, show_failure, show_objection, show_step, standing
+from .following import show_compaction, show_failure, show_objection, standing
 from .loading import is_loadable
 from .questions import show_question
 from .records import show_records
 from .screen import Screen
-from .text import age, call_lines, counted, fit, took, when
+from .text import age, call_lines, counted, fit, hanging, took, when
 
 
 def show_run(row: RunRow, result: RunResult, ledger: Ledger, screen: Screen) -> None:
@@ -79,7 +79,9 @@ def _show_steps(result: RunResult, screen: Screen) -> None:
             show_objection(objections.pop(0), screen)
         if entry["thought"]:
             screen.prose(f"thought: {entry['thought']}", indent="    ", dim=True)
-        show_step(entry, screen)
+        call = call_lines(entry["tool"], entry["args"], None)[0]
+        for line in hanging(f"[{entry['step']}] ", f"{call} -> {entry['observation']}", screen.page):
+            screen.line(line)
         screen.prose(_verdict(entry), indent="    ", dim=True)
     for objection in objections:
         show_objection(objection, screen)
@@ -102,7 +104,8 @@ def _show_effects(effects: list[EffectRow], ledger: Ledger, screen: Screen) -> N
         id_ = short(effect.id, ledger.effects.matching)
         tries = f", claim {effect.generation}" if effect.generation > 1 else ""
         result = "" if effect.result is None else f": {effect.result}"
-        screen.line(fit(f"  {id_}  {effect.tool} {effect.status}{tries}{result}", screen.width))
+        for line in hanging(f"  {id_}  ", f"{effect.tool} {effect.status}{tries}{result}", screen.page):
+            screen.line(line)
 
 
 def _show_questions(approvals: Sequence[Approval], ledger: Ledger, screen: Screen, *, is_ours: bool) -> None:

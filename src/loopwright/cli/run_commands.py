@@ -39,6 +39,7 @@ def demo(*, as_json: bool) -> Exit:
 @click.option("--limit-tokens", type=click.IntRange(0), help="Input and output tokens at most.")
 @click.option("--limit-seconds", type=click.FloatRange(0), help="Active seconds at most.")
 @click.option("--limit-cost", metavar="DOLLARS", help="US dollars for model calls at most.")
+@click.option("--price", metavar="INPUT,OUTPUT", help="US dollars for a million tokens, where they are not known.")
 @click.option("--label", "labels", metavar="NAME=VALUE", multiple=True, help="Who it is for; budgets go by it.")
 @click.option("--context", metavar="JSON", help="What its tools get besides; @FILE reads it. Secrets are not stored.")
 @click.option("--state", metavar="JSON", help="What channels of the agent's own begin with; @FILE reads it.")
@@ -56,6 +57,7 @@ def run(
     limit_tokens: int | None,
     limit_seconds: float | None,
     limit_cost: str | None,
+    price: str | None,
     labels: tuple[str, ...],
     context: str | None,
     state: str | None,
@@ -78,6 +80,7 @@ def run(
         "max_tokens": limit_tokens,
         "max_seconds": limit_seconds,
         "max_cost": limit_cost,
+        "price": price,
     }
     changes = {name: str(value) for name, value in given.items() if value is not None}
     screen, labelled = Screen(as_json=as_json, streams=stream), parse_labels(labels)

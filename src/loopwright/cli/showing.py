@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from shlex import quote
 
 from loopwright.checkpoints import Approval, Checkpoints, Ledger, RunRow
-from loopwright.errors import ThreadNotFound
+from loopwright.errors import ConfigurationError, ThreadNotFound
 from loopwright.graphs import check, create_agent
 from loopwright.runs import RunResult, SyncRuns
 from loopwright.state import NANO
 
+from .arguments import parse_moment
 from .exits import Exit
 from .finding import find_run, short
 from .loading import is_loadable, load_agent, open_store, parse_reference, place
@@ -56,24 +60,62 @@ def _show_asked(approval: Approval, row: RunRow, ledger: Ledger, screen: Screen)
     screen.line()
 
 
-def show_runs(thread_id: str, limit: int, screen: Screen) -> Exit:
-    """List runs, newest first.
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which runs are to be listed, as it was typed."""
+
+    thread_id: str
+    status: str
+    since: str | None
+    before: str | None
+    limit: int
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether some runs are left out besides those of other threads."""
+        return bool(self.status or self.since or self.before)
+
+
+def show_runs(wanted: Wanted, screen: Screen) -> Exit:
+    """List runs, newest first, and say how to see older ones.
 
     Raises:
         ThreadNotFound: If nothing is stored for the thread that is asked for.
     """
     with open_store() as store:
-        rows = store.ledger.runs.list(thread_id=thread_id, limit=limit)
-        if thread_id and not rows:
-            text = f"no runs on thread {thread_id!r} in {place()}; `loopwright show` lists the runs with their threads"
-            raise ThreadNotFound(text, thread_id=thread_id)
+        rows = _wanted(wanted, store.ledger)
+        rows, older = rows[: wanted.limit], rows[wanted.limit :]
+        if wanted.thread_id and not rows and not wanted.is_narrowed:
+            text = f"no runs on thread {wanted.thread_id!r} in {place()}; "
+            text += "`loopwright show` lists the runs with their threads"
+            raise ThreadNotFound(text, thread_id=wanted.thread_id)
         if rows:
             for line in table(_listed(rows, store.ledger), screen.width):
                 screen.line(line)
         else:
-            screen.line(f"no runs in {place()}")
+            screen.line(f"no such runs in {place()}" if wanted.is_narrowed else f"no runs in {place()}")
+        if older:
+            last = short(rows[-1].id, store.ledger.runs.matching)
+            screen.prose(f"{counted(len(rows), 'run')} shown, the newest first; for older ones: --before {quote(last)}")
         screen.data([plain_run(row) for row in rows])
     return Exit.DONE
+
+
+def _wanted(wanted: Wanted, ledger: Ledger) -> Sequence[RunRow]:
+    """Read the runs from their index, and one more, which tells whether there are older ones."""
+    now = ledger.clock()
+    since = 0.0 if wanted.since is None else parse_moment("--since", wanted.since, now)
+    before = math.inf if wanted.before is None else _before(wanted.before, ledger, now)
+    times: dict[str, float] = {"since": since, "before": before}
+    return ledger.runs.list(status=wanted.status, thread_id=wanted.thread_id, limit=wanted.limit + 1, **times)
+
+
+def _before(typed: str, ledger: Ledger, now: float) -> float:
+    """Return the time that is meant: one, or when a run began."""
+    try:
+        return parse_moment("--before", typed, now)
+    except ConfigurationError:
+        return find_run(ledger, typed).created_at
 
 
 def _listed(rows: Sequence[RunRow], ledger: Ledger) -> list[list[str]]:

@@ -20,18 +20,29 @@ def inbox(*, limit: int, as_json: bool) -> Exit:
     return show_inbox(limit, Screen(as_json=as_json))
 
 
-@click.command(cls=Command, examples=["loopwright show", "loopwright show 19ac1e"])
+@click.command(
+    cls=Command,
+    examples=["loopwright show", "loopwright show 19ac1e", "loopwright show --status failed --since 7d"],
+)
 @click.argument("run_id", metavar="[RUN]", required=False)
 @click.option("--thread", default="", metavar="ID", help="Only the runs of this thread.")
+@click.option("--status", default="", metavar="STATUS", help="Only runs that stand so: running, waiting, failed, …")
+@click.option(
+    "--since", metavar="TIME", help="Only runs begun then or later: 2026-10-13, '2026-10-13 09:30', or 2h ago."
+)
+@click.option("--before", metavar="TIME|RUN", help="Only runs begun earlier: than then, or than that run.")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="How many runs at most.")
 @as_json
-def show(*, run_id: str | None, thread: str, limit: int, as_json: bool) -> Exit:
+def show(
+    *, run_id: str | None, thread: str, status: str, since: str | None, before: str | None, limit: int, as_json: bool
+) -> Exit:
     """List recent runs, or show all that is known of one."""
     from .screen import Screen
-    from .showing import show_one, show_runs
+    from .showing import Wanted, show_one, show_runs
 
     screen = Screen(as_json=as_json)
-    return show_runs(thread, limit, screen) if run_id is None else show_one(run_id, screen)
+    wanted = Wanted(thread, status, since, before, limit)
+    return show_runs(wanted, screen) if run_id is None else show_one(run_id, screen)
 
 
 @click.command(cls=Command, examples=["loopwright check --agent shop.agents:support"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import itertools
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, Unpack, cast, get_type_hints, overload
 
@@ -34,6 +34,12 @@ class Tool(BaseTool):
     """
 
     contract: Contract = Field(exclude=True)
+
+    def __repr_args__(self) -> Iterable[tuple[str, object]]:
+        """Print what a reader looks for; `contract` and `args_schema` have the rest."""
+        yield "name", self.name
+        yield "effect", self.contract.effect.value
+        yield "description", self.description.partition("\n")[0]
 
     @property
     def tool_call_schema(self) -> ArgsSchema:

@@ -66,6 +66,12 @@ _COMMON = {
     ),
 }
 
+# Of a language that is not spoken here, and whose "du" is no French.
+_GERMAN = _table(
+    "ich du er wir wie wo wer wann warum heisst ist sind bin hast habe haben kann kannst der das ein eine mein meine",
+    "und nicht bitte danke hallo bestellung geld zuruck erstattung",
+)
+
 # Signs that survive no folding, and in which languages they are written.
 _SIGNS = {
     Language.SPANISH: frozenset("¿¡ñ"),
@@ -81,6 +87,8 @@ def detect_language(text: str) -> Language | None:
     for language, signs in _SIGNS.items():
         score[language] += 2 * any(sign in signs for sign in text.casefold())
     best = max(score, key=score.__getitem__)
+    if sum(counts[word] for word in _GERMAN) > score[best]:
+        return None
     return best if score[best] else _by_stem(counts)
 
 
