@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, ConfigDict
 
 from loopwright import ProposedCall, allow, ask, deny
 from loopwright.errors import ConfigurationError, UnknownTool
 from loopwright.policy import Rule, check_rules, screen
-from loopwright.state import RunRecord, ThreadRecord
+from loopwright.state import RunRecord, ThreadRecord, Verdict
 
 RUN = RunRecord(id="r", task_id="t", task="", began=0.0, status="running", reason="", answer="", error="")
 THREAD = ThreadRecord(version=1, runs=0, steps=0, tool_calls=0, tokens=0, cost_nano=0, window={})
@@ -146,19 +147,57 @@ def test_a_malformed_rule_is_refused_where_it_is_written(build: Callable[[Any], 
 
 
 def test_a_context_need_not_be_made_to_be_copied() -> None:
-    """What can be copied is; of one that holds a lock, the predicate has the fields, and cannot change which."""
+    """What can be copied is, at any depth; a lock itself is handed out, and nothing that stands beside it."""
     seen: list[Any] = []
 
     def look(call: ProposedCall) -> bool:
         seen.append([*call.context])
         call.context.update(tier=2)
+        call.context["names"].append("boss")
         return False
 
-    contexts: list[dict[str, Any]] = [{"tier": 1, "names": ["ana"]}, {"tier": 1, "lock": threading.Lock()}]
+    contexts: list[dict[str, Any]] = [
+        {"tier": 1, "names": ["ana"]},
+        {"tier": 1, "names": ["ana"], "lock": threading.Lock()},
+    ]
     for context in contexts:
         screen([allow("pay", when=look)], replace(proposed(amount=1), context=context))
-        assert 1 == context["tier"]
-    assert [["tier", "names"], ["tier", "lock"]] == seen
+        assert (1, ["ana"]) == (context["tier"], context["names"])
+    assert [["tier", "names"], ["tier", "names", "lock"]] == seen
+
+
+class Caller(BaseModel):
+    """Holds a lock, and what a rule goes by."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, frozen=True)
+
+    roles: list[str]
+    held: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The same."""
+
+    roles: list[str]
+    held: Any
+
+
+@pytest.mark.parametrize("build", [Caller, Desk])
+def test_a_predicate_opens_no_gate_by_a_context_that_cannot_be_copied(build: Any) -> None:
+    """What one rule does to its copy is not what the next one sees, however deep it stands beside a lock."""
+
+    def meddle(call: ProposedCall) -> bool:
+        call.context.roles.append("boss")
+        call.context.held[0].roles.append("boss")
+        return False
+
+    def is_boss(call: ProposedCall) -> bool:
+        return "boss" in call.context.roles or "boss" in call.context.held[0].roles
+
+    context = build(roles=[], held=[build(roles=[], held=threading.Lock())])
+    rules = [deny("pay", when=meddle), allow("pay", when=is_boss)]
+    assert Verdict.ASK is screen(rules, replace(proposed(amount=1), context=context)).verdict
 
 
 def test_a_predicate_changes_nothing() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
 from typing import Any, Final, Literal, NamedTuple, Never, cast
 
@@ -76,18 +76,34 @@ class ProposedCall:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ProposedCall:
         """Return a copy; what a context holds need not be made to be copied. A trail is plain data, and can be long."""
-        own = {"context": _copied(self.context, memo), "trail": to_plain([*self.trail])}
+        own = {"context": _copied(self.context), "trail": to_plain([*self.trail])}
         rest = {
             each.name: copy.deepcopy(getattr(self, each.name), memo) for each in fields(self) if each.name not in own
         }
         return ProposedCall(**rest, **own)
 
 
-def _copied(context: Any, memo: dict[int, Any]) -> Any:
+def _copied(part: Any) -> Any:
+    """Return a copy of a context; of what holds something that cannot be copied, each part that can."""
     try:
-        return copy.deepcopy(context, memo)
+        return copy.deepcopy(part)
     except Exception:  # noqa: BLE001 -- whatever stands in it: a connection, a lock
-        return copy.copy(context)
+        return _copied_by_parts(part)
+
+
+def _copied_by_parts(part: Any) -> Any:
+    if isinstance(part, dict):
+        pairs = cast("dict[Any, Any]", part).items()  # type: ignore[redundant-cast]  # pyright needs it
+        return {name: _copied(inner) for name, inner in pairs}
+    if type(part) in (list, tuple):
+        return type(part)(map(_copied, part))
+    if not (is_dataclass(part) or hasattr(part, "model_fields_set")):
+        return part
+    shallow = copy.copy(part)
+    named = {each.name for each in fields(part)} if is_dataclass(part) else set[str]()
+    for name in named | {*getattr(part, "__dict__", ())}:
+        object.__setattr__(shallow, name, _copied(getattr(part, name)))
+    return shallow
 
 
 Predicate = Callable[[ProposedCall], bool]
