@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
+from enum import Enum
 from functools import cached_property
-from typing import Any, cast, get_args, get_type_hints
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, PydanticUserError, SecretBytes, SecretStr, TypeAdapter, ValidationError
 from pydantic import Secret as PydanticSecret
@@ -18,6 +19,8 @@ from loopwright.state import Secret, storable_data
 
 RestoreContext = Callable[[Mapping[str, Any], Any], object]
 """See `create_agent`. The second `Any` is a `Run`, which these rooms do not see."""
+_MEANT = ("__value__", "__supertype__")
+"""Where a name for a type says what it stands for: `type Pin = …`, `NewType`."""
 _LEFT_OUT = object()
 """In the place of what is not stored."""
 
@@ -102,9 +105,11 @@ def _kept(value: Any, hint: Any = None) -> Any:
         hints = _hints(type(value)) if _has_fields(type(value)) else _hints_within(hint)
         kept = {name: _kept(part, hints.get(name, hint)) for name, part in parts.items()}
         return {name: part for name, part in kept.items() if part is not _LEFT_OUT}
-    if isinstance(value, list | tuple | set | frozenset):
-        items = [_kept(item, hint) for item in cast("list[object]", value)]
-        return _LEFT_OUT if any(item is _LEFT_OUT for item in items) else items
+    if (items := _items(value, hint)) is not None:
+        kept_items = [_kept(item, declared) for item, declared in items]
+        return _LEFT_OUT if any(item is _LEFT_OUT for item in kept_items) else kept_items
+    if isinstance(value, Iterator):  # whoever reads it uses it up
+        return _LEFT_OUT
     try:
         return to_jsonable_python(value, inf_nan_mode="strings")
     except (PydanticSerializationError, ValueError):
@@ -123,6 +128,19 @@ def _parts(value: Any) -> dict[str, Any] | None:
     return None
 
 
+def _items(value: Any, hint: Any) -> list[tuple[Any, Any]] | None:
+    """Return the items of a collection, each with its declared type; None for what is none."""
+    if isinstance(value, Enum | str | bytes | bytearray | memoryview) or not isinstance(value, Collection):
+        return None
+    held = cast("Any", value)
+    listed = [*held]
+    names: Sequence[str] = getattr(held, "_fields", ())
+    if len(names) != len(listed):
+        return [(item, hint) for item in listed]
+    hints = _hints(type(held))
+    return [(item, hints.get(name, hint)) for name, item in zip(names, listed, strict=True)]
+
+
 def _hints(kind: Any) -> dict[str, Any]:
     """Return the declared types of a type's fields, with their marks."""
     if _is_model(kind):
@@ -136,19 +154,41 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 def _hints_within(hint: Any) -> dict[str, Any]:
     """Return the declared types of the fields that a mapping can have, by any type within its own declared type."""
-    if _has_fields(hint):
-        return _hints(hint)
-    return {name: found for inner in _inner(hint) for name, found in _hints_within(inner).items()}
-
-
-def _inner(hint: Any) -> tuple[Any, ...]:
-    return hint.parts if isinstance(hint, _Declared) else get_args(hint)
+    return {name: found for each in _within(hint) if _has_fields(each) for name, found in _hints(each).items()}
 
 
 def is_secret(hint: Any) -> bool:
     """Tell whether a type is marked as secret, or is one, at any depth."""
+    return any(map(_is_mark, _within(hint)))
+
+
+def _is_mark(hint: Any) -> bool:
     if hint is Secret or isinstance(hint, Secret):
         return True
-    if isinstance(hint, type) and issubclass(hint, SecretStr | SecretBytes | PydanticSecret):
-        return True
-    return any(map(is_secret, _inner(hint)))
+    return isinstance(hint, type) and issubclass(hint, SecretStr | SecretBytes | PydanticSecret)
+
+
+def _within(hint: Any) -> list[Any]:
+    """Return a declared type, and all that it is put together from, names for types among it; a name may hold itself.
+
+    Fields of a type are no part of it.
+    """
+    found, left = list[Any](), [hint]
+    while left:
+        each = left.pop()
+        if not any(each is known for known in found):
+            found.append(each)
+            left += _inner(each)
+    return found
+
+
+def _inner(hint: Any) -> tuple[Any, ...]:
+    if isinstance(hint, _Declared):
+        return hint.parts
+    named = get_origin(hint) or hint
+    try:
+        meant = [getattr(named, how) for how in _MEANT if not isinstance(named, type) and hasattr(named, how)]
+    except NameError:
+        meant = [""]
+    unknown = any(isinstance(each, str) for each in meant)  # what it stands for could be anything
+    return (Secret,) if unknown else (*get_args(hint), *meant)

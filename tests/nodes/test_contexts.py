@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NamedTuple, NotRequired
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, SecretBytes, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretBytes, SecretStr
 from pydantic import Secret as PydanticSecret
-from typing_extensions import TypedDict
+from typing_extensions import TypeAliasType, TypedDict
 
 from loopwright import Secret
 from loopwright.errors import ConfigurationError
@@ -78,6 +79,71 @@ def test_marks_hold_within_other_types() -> None:
     typed: Typed = {"user": "ana", "token": HIDDEN}
     kept = ContextShape(Holder).kept(Holder(one=typed, many=[typed], named={"a": typed}))
     assert {"one": {"user": "ana"}, "many": [{"user": "ana"}], "named": {"a": {"user": "ana"}}} == kept
+
+
+Pin = TypeAliasType("Pin", Annotated[str, Secret])
+Tree = TypeAliasType("Tree", "dict[str, Tree | Pin]")
+
+
+class Pair(NamedTuple):
+    """A tuple with names, one of them secret."""
+
+    user: str
+    pin: Annotated[str, Secret]
+
+
+class Point(NamedTuple):
+    """Another one, with nothing secret."""
+
+    x: int
+    y: int
+
+
+class Marked(BaseModel):
+    """Holds one."""
+
+    user: str = "ana"
+    pin: Annotated[str, Secret] = HIDDEN
+
+
+@dataclass
+class Anything:
+    """Says nothing of what it holds."""
+
+    held: Any
+    user: str = "ana"
+
+
+class Named(TypedDict):
+    """Secret by the name of a type."""
+
+    user: str
+    pin: Pin
+
+
+class Trees(TypedDict):
+    """By the name of a type that only says by name what it is; and of one that holds itself, and no secret."""
+
+    user: str
+    tree: NotRequired[Tree]
+    data: NotRequired[JsonValue]
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "kept"),
+    [
+        (Named, {"user": "ana", "pin": HIDDEN}, {"user": "ana"}),
+        (Trees, {"user": "ana", "tree": {"a": HIDDEN}, "data": [{"a": 1}]}, {"user": "ana", "data": [{"a": 1}]}),
+        (Anything, Anything(Pair("ana", HIDDEN)), {"user": "ana"}),
+        (Anything, Anything(Point(1, 2)), {"user": "ana", "held": [1, 2]}),
+        (Anything, Anything(deque([Marked()])), {"user": "ana", "held": [{"user": "ana"}]}),
+        (Anything, Anything({"a": deque([Pair("ana", HIDDEN)])}), {"user": "ana", "held": {}}),
+        (Anything, Anything(iter([Marked()])), {"user": "ana"}),
+    ],
+)
+def test_marks_hold_behind_names_and_in_other_collections(schema: Any, given: Any, kept: object) -> None:
+    """The name of a type, a tuple with names, and a collection that JSON does not have hide no mark."""
+    assert kept == ContextShape(schema).kept(given)
 
 
 def test_a_type_within_a_function_keeps_nothing_that_it_cannot_judge() -> None:
