@@ -20,7 +20,7 @@ def brought_of(output: Output, place: str) -> Brought | None:
     if output.refused:
         return {**brought, "refused": True}
     if output.update:
-        brought["update"] = to_plain_data(output.update)
+        brought["update"] = {**output.update}
     artifact, blocks = to_plain_data(output.artifact), to_plain_data([*output.blocks])
     if len(json.dumps([artifact, blocks])) <= MAX_KEPT:  # what is longer is kept with its message alone
         if artifact is not None:

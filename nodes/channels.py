@@ -15,7 +15,7 @@ from typing_extensions import ReadOnly, TypedDict, is_typeddict
 
 from loopwright.errors import ConfigurationError
 from loopwright.state import AgentInput, AgentState, storable
-from loopwright.tools import OVERWRITE, to_plain_data
+from loopwright.tools import OVERWRITE, to_plain_data, to_whole_data
 
 from .contexts import is_secret
 
@@ -56,7 +56,7 @@ class OpenChannel:
         held = self.beginning if before is UNSET else before
         if self.reducer is None or held is UNSET:
             return update
-        return self.reducer(copy.deepcopy(held), update)
+        return self.reducer(copy.deepcopy(held), copy.deepcopy(update))  # it may change either, and is asked twice
 
 
 def _overwriting(update: Any) -> Any:
@@ -140,11 +140,15 @@ class OpenChannels:
         return {OVERWRITE: value} if has_reducer and is_set else value
 
     def plain_input(self, given: Any) -> Any:
-        """Return an input with its open channels as plain data; anything else as it is."""
+        """Return an input with its open channels as plain data; anything else as it is.
+
+        Raises:
+            ConfigurationError: If a channel cannot be given that.
+        """
         if not self.by_name or not isinstance(given, Mapping):
             return given
         whole = cast("Mapping[str, Any]", given)
-        return {name: to_plain_data(part) if name in self.by_name else part for name, part in whole.items()}
+        return {name: _given(name, part) if name in self.by_name else part for name, part in whole.items()}
 
     def taken(self, given: object, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the caller of `Runs.start` gives for these channels, as plain data.
@@ -162,7 +166,7 @@ class OpenChannels:
         if not isinstance(given, Mapping):
             text = f"state is a {type(given).__name__}; give the values of your channels by name"
             raise ConfigurationError(text, option="state")
-        update = {str(name): to_plain_data(part) for name, part in cast("Mapping[object, Any]", given).items()}
+        update = {str(name): _given(str(name), part) for name, part in cast("Mapping[object, Any]", given).items()}
         mine = [channel.name for channel in self._all if channel.is_input]
         if unknown := sorted(set(update) - set(mine)):
             text = f"state names {', '.join(unknown)}; what a caller may give is: {', '.join(mine) or 'nothing'}"
@@ -171,6 +175,32 @@ class OpenChannels:
             )
         self._after(update, state)
         return update
+
+
+def _given(name: str, part: Any) -> Any:
+    """Return what a caller gives a channel as plain data.
+
+    Raises:
+        ConfigurationError: If it is too much, or would set the reducer aside: rules may rely on what that adds up.
+    """
+    plain = _whole(name, part)
+    if _overwriting(plain) is not UNSET:
+        text = f"what is given for the state channel {name!r} goes through its reducer; only a tool may overwrite it"
+        raise ConfigurationError(text, channel=name)
+    return plain
+
+
+def _whole(name: str, value: Any) -> Any:
+    """Return all of a value as plain data; what a rule adds up must not end where a result is cut.
+
+    Raises:
+        ConfigurationError: If it is too much.
+    """
+    try:
+        return to_whole_data(value)
+    except ValueError as error:
+        text = f"the state channel {name!r} would hold {error}; keep large data in a store"
+        raise ConfigurationError(text, channel=name) from None
 
 
 def open_channels(schema: object) -> OpenChannels:
@@ -297,6 +327,6 @@ def _careful(name: str, reducer: Reducer) -> Reducer:
         except Exception as error:
             text = f"the reducer of the state channel {name!r} did not take an update: {type(error).__name__}"
             raise ConfigurationError(storable(text), channel=name) from error
-        return to_plain_data(reduced)
+        return _whole(name, reduced)
 
     return reduce

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage
-from langgraph.errors import GraphBubbleUp
+from langgraph.errors import GraphInterrupt
 
 from loopwright.checkpoints import Attempt, GiveBack, Opened
 from loopwright.crash import CrashPoint, reached
@@ -224,7 +224,7 @@ async def _call(attempt: _Try) -> dict[str, Any] | Failed:
     try:
         sent = spoken_to(port.spec.model, attempt.plan.sent)
         reply = await port.model(sent, seconds, options, tools=may_act, is_heard=is_heard, voice=voice)
-    except GraphBubbleUp:
+    except GraphInterrupt:
         raise
     except OutOfTime as error:  # its row stays open: the provider may go on, and be paid for it
         spent = add_attempt(usage, room.tokens, room.cost_nano)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from langgraph.errors import ParentCommand
+
 from loopwright.state import Call, excerpt
-from loopwright.tools import Contract, Effect, Late, Output, call_aside, safe_str, to_output
+from loopwright.tools import ASTRAY, Contract, Effect, Late, Output, call_aside, safe_str, to_output
 
 from .channels import OpenChannels
 from .pacing import keep_pace
@@ -45,6 +47,8 @@ async def run_tool(
         try:
             with within_tool(call.get("resumes", ())):
                 output: Output = await port.tool(doors, call["args"], effect, left, leave)
+        except ParentCommand:  # of a graph within the tool: LangGraph would carry it out on this one
+            return Output("", refused=ASTRAY)
         except Exception as error:
             wait = _wait(contract, error, len(tries) + 1, port)
             if wait is None or wait >= until - port.elapsed():

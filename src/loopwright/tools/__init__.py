@@ -15,7 +15,19 @@ from .options import ToolOptions
 from .pages import build_read_url, read_url
 from .python import CodeFailed, run_code, run_python
 from .reading import build_reader
-from .results import EMPTY, MAX_KEPT, NOTHING, OVERWRITE, Output, safe_str, to_output, to_plain_data, to_text
+from .results import (
+    ASTRAY,
+    EMPTY,
+    MAX_KEPT,
+    NOTHING,
+    OVERWRITE,
+    Output,
+    safe_str,
+    to_output,
+    to_plain_data,
+    to_text,
+    to_whole_data,
+)
 from .retrying import Retry
 from .searching import Hit, Search, SearchFailed, build_web_search, ddgs, searxng, web_search
 from .shortening import FULL_TEXT, READ_RESULT, Caps, Shown, full_text, reader_id, shares, show
@@ -23,6 +35,7 @@ from .surroundings import Surroundings
 from .tool import Tool, annotate, contract_of, tool
 
 __all__ = [
+    "ASTRAY",
     "EMPTY",
     "FULL_TEXT",
     "MAX_KEPT",
@@ -87,6 +100,7 @@ __all__ = [
     "to_output",
     "to_plain_data",
     "to_text",
+    "to_whole_data",
     "tool",
     "unmark",
     "web_search",

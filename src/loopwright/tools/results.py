@@ -21,6 +21,8 @@ from loopwright.state import storable, storable_data
 
 OVERWRITE = "__overwrite__"
 """The one key of an update that takes the place of what a channel holds, whatever its reducer: LangGraph's own."""
+ASTRAY = "a tool cannot decide where the run goes on (goto, graph, resume)"
+"""Why a `Command` is refused that would lead around the guard."""
 NOTHING = "(no result)"
 """What the model reads when a tool returned None."""
 EMPTY = "(empty text)"
@@ -33,6 +35,8 @@ ONLY_FIRST = f"(only the first {MAX_ITEMS} items)"
 """Stands behind the items that were read, where there were more."""
 MAX_DEPTH = 60
 """Containers within containers."""
+ROOM = f"{MAX_ITEMS:,} items in a list, 100,000 values in all, {MAX_DEPTH} levels"
+"""What of a value is written out, in words."""
 MAX_BITS = 10_000
 """Of a whole number that is written in decimal digits; Python refuses to write longer ones so."""
 MAX_PARTS = 100_000
@@ -134,7 +138,7 @@ def _output(value: object, call_id: str, channels: Sequence[str]) -> Output:
 def _commanded(command: Command[Any], call_id: str, channels: Sequence[str]) -> Output:
     """Read a `Command`: it may update the user's channels and bring this call's message, and go nowhere."""
     if command.goto or command.graph or command.resume is not None:
-        return Output("", refused="a tool cannot decide where the run goes on (goto, graph, resume)")
+        return Output("", refused=ASTRAY)
     update = cast("object", command.update)
     if update is not None and not isinstance(update, Mapping):
         return Output("", refused="the update of a Command must be a mapping of channels")
@@ -148,12 +152,28 @@ def _commanded(command: Command[Any], call_id: str, channels: Sequence[str]) -> 
         mine_ = ", ".join(channels) or "none"
         return Output("", refused=f"a tool may not update {', '.join(foreign)}; the channels open to it are: {mine_}")
     output = to_output(mine[0]) if mine else Output(f"updated {', '.join(given)}" if given else NOTHING)
-    return dataclasses.replace(output, update={name: _update(part) for name, part in given.items()})
+    try:
+        return dataclasses.replace(output, update={name: _update(part) for name, part in given.items()})
+    except ValueError as error:
+        return Output("", refused=f"its update is {error}")
 
 
 def _update(part: Any) -> Any:
     """Return one update as plain data; LangGraph's `Overwrite` in its plain form."""
-    return {OVERWRITE: to_plain_data(part.value)} if isinstance(part, Overwrite) else to_plain_data(part)
+    return {OVERWRITE: to_whole_data(part.value)} if isinstance(part, Overwrite) else to_whole_data(part)
+
+
+def to_whole_data(value: Any) -> Any:
+    """Return all of a value as plain data: a result may be cut, and what a state holds not.
+
+    Raises:
+        ValueError: If it is too much.
+    """
+    room = _Room()
+    plain = _plain(value, room=room)
+    if room.is_cut:
+        raise ValueError(f"more than a state can hold ({ROOM})")
+    return _fitting(storable_data(plain))
 
 
 def to_plain_data(value: Any) -> Any:
@@ -213,10 +233,13 @@ class _Room:
     def __init__(self) -> None:
         """Begin with all of it."""
         self._left = MAX_PARTS
+        self.is_cut = False
+        """Whether anything did not fit."""
 
     def take(self) -> bool:
         """Take the room of one value; False once there is none left."""
         self._left -= 1
+        self.is_cut = self.is_cut or self._left < 0
         return self._left >= 0
 
 
@@ -234,6 +257,7 @@ def _plain(value: Any, path: tuple[int, ...] = (), room: _Room | None = None) ->
     if id(value) in path:
         return f"(the {type(value).__name__} itself)"
     if len(path) >= MAX_DEPTH:
+        room.is_cut = True
         return "(nested too deep)"
     try:
         return _parts(value, (*path, id(value)), room)
@@ -281,6 +305,7 @@ def _read(items: Iterator[Any], path: tuple[int, ...], room: _Room) -> list[Any]
     """Read items; there may be no end to them."""
     read = [_plain(item, path, room) for item in itertools.islice(items, MAX_ITEMS)]
     is_over = len(read) == MAX_ITEMS and next(items, read) is not read
+    room.is_cut = room.is_cut or is_over
     return [*read, ONLY_FIRST] if is_over else read
 
 
