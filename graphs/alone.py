@@ -45,8 +45,7 @@ def config_alone(given: RunnableConfig | None) -> RunnableConfig | None:
         return None
     outer, own = around.get("configurable", {}), {**(given or {}).get("configurable", {})}
     is_handed_on = CONFIG_KEY_TASK_ID in own
-    task = own.get(CONFIG_KEY_TASK_ID, outer.get(CONFIG_KEY_TASK_ID))
-    is_in_tool = outer.get(TOOL_KEY) is not None and outer[TOOL_KEY] == task
+    is_in_tool = outer.get(TOOL_KEY) is not None  # also as a node of a graph there, which begins anew for each answer
     if not is_in_tool and (RUN_ID_KEY not in own or is_handed_on):
         return None
     if is_handed_on:

@@ -161,23 +161,29 @@ def test_an_agent_in_a_tool_has_runs_of_its_own(  # noqa: PLR0917 -- a table and
     assert ["1 for Ana", "1 for Ana", "2 for Ana"] == sorted(office.paid)
     assert ["inner: paid 1", "inner: paid 2", "inner: paid 1"] == [entry["observation"] for entry in result.trail]
     assert [result.run_id] == [row.id for row in checkpoints.ledger.runs.list()]
-    assert ([] if how != "node" else [".loopwright"]) == [place.name for place in tmp_path.glob(".loopwright")]
+    assert [] == [*tmp_path.iterdir()]
 
 
-def test_an_agent_in_a_tool_has_nobody_to_ask(checkpoints: Checkpoints) -> None:
-    """The saver around it is not its own; its labels are those of the run around it."""
+@pytest.mark.parametrize("is_node", [False, True])
+def test_an_agent_in_a_tool_has_nobody_to_ask(checkpoints: Checkpoints, *, is_node: bool) -> None:
+    """The saver around it is not its own; its labels are those of the run around it.
+
+    A graph around it, within the tool, begins anew for each answer: one that was given about a call would be taken for
+    whatever the inner model asks for then.
+    """
     budget = Budget(name="office", by="tenant", max_tokens=1_000_000)
     office = Office(permissions=[], budgets=[budget])
 
     @tool(effect="write")
     def delegate(number: str) -> str:
         """Have a bill paid, by its number. Use it for open bills."""
-        inner: Any = office.inner
-        return str(inner.invoke({"messages": [("user", number)]})["run"]["reason"])
+        state = office.part(is_node=is_node).invoke({"messages": [("user", number)]})
+        return str(state["messages"][-1].text)
 
     agent = office.outer(delegate, TASKS[0])
     result = Desk(agent, checkpoints).run(context={"name": "Ana"}, labels={"tenant": "acme"})
-    assert ["denied"] == [entry["observation"] for entry in result.trail]
+    assert ("succeeded", ()) == (result.status, result.approvals)
+    assert result.trail[0]["observation"].endswith("a run without a checkpointer has nobody to ask")
     assert [] == office.paid
 
 
