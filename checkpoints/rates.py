@@ -10,6 +10,8 @@ from .database import Database
 
 SHORTEST = 0.001
 """Seconds that a call which does not get through waits at least."""
+AHEAD = 1.0
+"""Seconds by which the clocks of those who share the ledger may differ."""
 _TOOL = "tool:"
 """How the name of a tool's rate begins; what waits for it is known by the tool's own name."""
 
@@ -34,18 +36,26 @@ class Rates:
             0 when it may be made; else the seconds until the next one may, and nothing was counted.
         """
         window = name, rate.per_seconds
-        if window not in self._known:
-            self._database.write("widen_rate", name=name, seconds=rate.per_seconds)
-            self._known.add(window)
         with self._database.serial():
-            now = self._clock()
-            since = now - rate.per_seconds
-            full = self._database.query("rate_is_full", name=name, since=since, others=rate.calls - 1)
-            if full:
-                return max(SHORTEST, float(full[0]["at"]) - since)
-            self._database.write("count_rate", name=name, now=now)
-            self._database.write("forget_rate", name=name, now=now)
-            return 0.0
+            if window not in self._known:
+                self._database.write("widen_rate", name=name, seconds=rate.per_seconds)
+            wait = self._take(name, rate)
+        self._known.add(window)
+        return wait
+
+    def _take(self, name: str, rate: Rate) -> float:
+        now = self._clock()
+        since = now - rate.per_seconds
+        full = self._database.query("rate_is_full", name=name, since=since, others=rate.calls - 1)
+        if full:
+            wait = float(full[0]["at"]) - since
+            if wait <= rate.per_seconds + AHEAD:
+                return max(SHORTEST, wait)
+            self._database.write("pull_rate", name=name, now=now)
+            return rate.per_seconds
+        self._database.write("count_rate", name=name, now=now)
+        self._database.write("forget_rate", name=name, now=now)
+        return 0.0
 
     def next_free(self, name: str, rate: Rate) -> float:
         """Return when a call that is parked now may be tried again, in seconds since the epoch.

@@ -285,6 +285,10 @@ select at from lw_rates where name = :name and at > :since order by at desc limi
 -- name: count_rate
 insert into lw_rates (name, at) values (:name, :now);
 
+-- name: pull_rate
+-- What was counted by a clock that was set back since counts as made now.
+update lw_rates set at = :now where name = :name and at > :now;
+
 -- name: widen_rate
 insert into lw_rate_windows (name, seconds) values (:name, :seconds)
 on conflict (name) do update set seconds = :seconds where lw_rate_windows.seconds < :seconds;

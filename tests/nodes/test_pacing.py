@@ -116,6 +116,20 @@ def test_no_window_holds_more(checkpoints: Checkpoints, clock: ManualClock) -> N
     assert len(granted) >= 18
 
 
+def test_a_clock_that_was_wrong(shared: Store) -> None:
+    """What was counted by one that was set back since counts for one window more, and not until that day comes."""
+    clock, rate = ManualClock(), Rate(calls=2, per_seconds=60)
+    with open_checkpoints(shared.url, clock=clock) as checkpoints:
+        rates = checkpoints.ledger.rates
+        assert [0.0, 0.0] == [rates.take("x", rate) for _ in range(2)]
+        clock.advance(-86_400)
+        assert (60, clock() + 60) == (rates.take("x", rate), rates.next_free("x", rate))
+        clock.advance(59)
+        assert rates.take("x", rate) == 1
+        clock.advance(1)
+        assert [0.0, 0.0, 60.0] == [rates.take("x", rate) for _ in range(3)]
+
+
 @pytest.mark.parametrize("others", [1.0, 1e9])
 def test_two_rates_of_one_name(shared: Store, others: float) -> None:
     """Whoever has another one for it, and in whichever process, each is kept, however long ago it counts."""
