@@ -23,7 +23,7 @@ from langchain_core.tools import BaseTool
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
-from langgraph.types import StateSnapshot
+from langgraph.types import StateSnapshot, StateUpdate
 
 from loopwright.checkpoints import Checkpoints, Ledger, Saver
 from loopwright.models import Native, Price
@@ -46,6 +46,7 @@ from .calling import (
     with_room_to_listen,
 )
 from .candidates import ModelOption
+from .editing import check_edits
 from .routes import Route, Routes
 
 
@@ -105,6 +106,22 @@ class Agent(CompiledStateGraph[AgentState, Any, AgentInput, AgentState]):
         own = config_alone(config)
         with nullcontext() if own is None else alone():
             return await super().aget_state(own or config, subgraphs=subgraphs)
+
+    def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
+        """Write into a thread by hand, as `update_state` does: messages and channels of the user's own.
+
+        Raises:
+            ConfigurationError: If it would write what the guard goes by.
+        """
+        check_edits(self.spec, supersteps)
+        return super().bulk_update_state(config, supersteps)
+
+    async def abulk_update_state(
+        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> RunnableConfig:
+        """Do the same, awaited."""
+        check_edits(self.spec, supersteps)
+        return await super().abulk_update_state(config, supersteps)
 
     def __repr__(self) -> str:
         """Name the agent, its model and its tools."""
