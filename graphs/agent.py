@@ -43,6 +43,7 @@ from .calling import (
     of_own_call,
     own_saver,
     with_context,
+    with_context_as_given,
     with_room_to_listen,
 )
 from .candidates import ModelOption
@@ -135,6 +136,7 @@ class Agent(CompiledStateGraph[AgentState, Any, AgentInput, AgentState]):
         checked = checked_config(self.spec.limits, own or config, self.config)
         checked = with_room_to_listen(self.spec.limits, checked, options, self.stream_mode)
         given, options = self.spec.open_channels.plain_input(input), with_context(self.spec, options)
+        checked = with_context_as_given(self.spec, checked, options)
         if is_resume(input):
             checked = checked_resume(self, input, checked)
         else:
@@ -156,6 +158,7 @@ class Agent(CompiledStateGraph[AgentState, Any, AgentInput, AgentState]):
         options = options if own is None else context_around(self.spec, options)
         checked = checked_config(self.spec.limits, own or config, self.config)
         given, options = self.spec.open_channels.plain_input(input), with_context(self.spec, options)
+        checked = with_context_as_given(self.spec, checked, options)
         if is_resume(input):
             checked = await asyncio.to_thread(checked_resume, self, input, checked)
         else:

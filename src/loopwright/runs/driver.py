@@ -25,7 +25,7 @@ from loopwright.checkpoints import (
 )
 from loopwright.errors import ConfigurationError, RunError, RunNotFound, StorageCorrupt, ThreadMoved
 from loopwright.graphs import DEFAULT_NAME, Agent, compile_agent, room_for_steps
-from loopwright.nodes import LABELS_KEY, REQUESTER_KEY, RUN_ID_KEY, TOKENS_KEY, WAKE, Own, extension_message
+from loopwright.nodes import GIVEN_KEY, LABELS_KEY, REQUESTER_KEY, RUN_ID_KEY, TOKENS_KEY, WAKE, Own, extension_message
 from loopwright.state import (
     AgentState,
     FailedAttempt,
@@ -102,9 +102,8 @@ class Driver:
         self.reference = reference or _default_reference(agent)
         self.on_reminder = options.get("on_reminder")
         self._on_rest = on_rest
-        self._contexts = Contexts(
-            agent.spec.context, door, options.get("restore_context") or agent.spec.restore_context
-        )
+        restore = options.get("restore_context") or agent.spec.restore_context
+        self._contexts = Contexts(agent.spec.context, door, restore, is_judged=agent.spec.has_predicates)
 
     @property
     def told(self) -> str:
@@ -212,8 +211,7 @@ class Driver:
         Raises:
             RunError: If it cannot be brought back here.
         """
-        looks = any(rule.when is not None for rule in self.agent.spec.rules)
-        return await self._contexts.of(row) if looks else None
+        return (await self._contexts.of(row)).copy if self.agent.spec.has_predicates else None
 
     async def _is_bound(self, row: RunRow) -> bool:
         begun = await self.door.blocking(self.ledger.runs.begun, row.id)
@@ -284,11 +282,12 @@ class Driver:
             given = await self._given(row, snapshot)
             if given is _NOTHING:
                 break
-            context = await self._contexts.of(row)
+            given_context = await self._contexts.of(row)
             before = _moved(row, snapshot, before) if given is None else ""
             await self.door.blocking(self.ledger.runs.set_worker, row.id, self.ledger.owner)
             config = self.config(row)
-            config["configurable"] = {**config.get("configurable", {}), TOKENS_KEY: tokens}
+            config["configurable"] = {**config.get("configurable", {}), TOKENS_KEY: tokens, GIVEN_KEY: given_context}
+            context = given_context.context
             async with aclosing(self.door.updates(self.agent, given, config, context, tokens=tokens)) as updates:
                 async for update in updates:
                     for event in events_of(row.id, update):
