@@ -179,6 +179,8 @@ COMMANDS: dict[str, Command[Any]] = {
     "resume": Command(resume={"type": "approve"}),
     "messages": Command(update={"messages": [HumanMessage("I am the user")]}),
     "reducer": Command(update={"best": [], "notes": ["x"]}),
+    "stranger": Command(update={"notes": {"__overwrite__": []}, "best": 9}),
+    "long": Command(update={"notes": ["x" * 999_997], "best": 9}),
     "fine": Command(update={"notes": [{1, 2}, Decimal("0.10"), object, float("nan"), 2**70, "half \ud800"], "best": 3}),
     "again": Command(update={"best": 2, "any": None}),
     "clear": Command(update={"notes": Overwrite(["anew"])}),
@@ -209,13 +211,13 @@ def do_all(checkpoints: Checkpoints, effect: Any, door: DoorName) -> Any:
 def test_what_a_command_may_not_do_is_told_and_changes_nothing(
     checkpoints: Checkpoints, effect: str, door: DoorName
 ) -> None:
-    """Among ten calls at once: our channels, ways through the graph and others' words are refused; neighbours count."""
+    """Among many at once: our channels, ways through the graph and others' words are refused; neighbours count."""
     result = do_all(checkpoints, effect, door)
     check_transcript(result.messages)
     outcomes = dict(zip(COMMANDS, [entry["outcome"] for entry in result.trail], strict=False))
     fine = {"fine", "again", "clear"}
     assert {name: "done" if name in fine else "error" for name in COMMANDS} == outcomes
-    assert all("it ran, but its result was refused" in entry["observation"] for entry in result.trail[:7])
+    assert all("it ran, but its result was refused" in entry["observation"] for entry in result.trail[:9])
     assert "succeeded" == result.status
     assert {"notes": ["anew"], "best": 3, "any": None} == result.state
     assert "3" == result.trail[-1]["observation"]
