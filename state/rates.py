@@ -12,6 +12,8 @@ from .seconds import is_span
 
 WhenExceeded = Literal["wait", "refuse", "park"]
 MAX_CALLS = 100_000
+MAX_SECONDS = 100 * 366 * 86_400
+"""A hundred years: what is said of a later moment is of no use to anybody, and soon cannot be said at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +38,8 @@ class Rate:
         if not is_count(self.calls) or not 1 <= self.calls <= MAX_CALLS:
             text = f"Rate: calls is {self.calls!r}; give a whole number from 1 to {MAX_CALLS:,}"
             raise ConfigurationError(text, option="calls")
-        if not is_span(self.per_seconds):
-            text = f"Rate: per_seconds is {self.per_seconds!r}; give seconds above 0"
+        if not is_span(self.per_seconds) or self.per_seconds > MAX_SECONDS:
+            text = f"Rate: per_seconds is {self.per_seconds!r}; give seconds above 0, at most {MAX_SECONDS:,}"
             raise ConfigurationError(text, option="per_seconds")
         if self.when_exceeded not in get_args(WhenExceeded):
             known = ", ".join(repr(kind) for kind in get_args(WhenExceeded))

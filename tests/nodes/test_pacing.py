@@ -164,6 +164,8 @@ WRONG: list[dict[str, Any]] = [
     {"calls": True, "per_seconds": 1},
     {"calls": 1, "per_seconds": 0},
     {"calls": 1, "per_seconds": float("inf")},
+    {"calls": 1, "per_seconds": 1e12},
+    {"calls": 1, "per_seconds": 100 * 366 * 86_400 + 1},
     {"calls": 1, "per_seconds": 1, "when_exceeded": "fail"},
     {"calls": 1, "per_seconds": 1, "when_exceeded": "Park"},
 ]
