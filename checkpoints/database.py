@@ -14,7 +14,7 @@ from typing import Any
 from loopwright.errors import VersionUnsupported
 from loopwright.state import storable
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 """Of the ledger's tables."""
 
 Row = dict[str, Any]

@@ -71,15 +71,18 @@ from lw_runs r where r.thread_id = :thread_id and (:status = '' or r.status = :s
 order by r.created_at desc limit :limit;
 
 -- name: unfinished_runs
--- What a crashed worker may have left: running, without a live lease on its thread; waiting and decided, or expired.
--- Who decides may have a clock that is behind the worker's: a decision that no pause has taken is found by that.
+-- What a crashed worker may have left: running, without a live lease on its thread; waiting and cancelled, decided, or
+-- expired. A decision is to be carried out until a pause has taken it: whoever decides may have a clock that is behind.
+-- Each reason has its index. SQLite takes a `cross join` in the order in which it stands: from the few to the many.
 select r.* from lw_runs r left join lw_leases l on l.thread_id = r.thread_id and l.until > :now
-where l.thread_id is null and (
-    r.status = 'running'
-    or (r.status = 'waiting' and (r.cancel_by <> '' or exists (
-        select 1 from lw_approvals a where a.run_id = r.id
-        and ((a.status = 'decided' and (a.used_at = '' or a.decided_at >= r.updated_at)) or (a.status = 'open' and a.expires_at <= :now))))))
-order by r.created_at;
+where l.thread_id is null and r.id in (
+    select id from lw_runs where status = 'running'
+    union select id from lw_runs where status = 'waiting' and cancel_by <> ''
+    union select w.id from lw_approvals a cross join lw_runs w
+        where a.status = 'decided' and a.used_at = '' and w.id = a.run_id and w.status = 'waiting'
+    union select w.id from lw_approvals a cross join lw_runs w
+        where a.status = 'open' and a.expires_at <= :now and w.id = a.run_id and w.status = 'waiting')
+order by r.created_at, r.id;
 
 -- name: other_unfinished_runs
 select * from lw_runs

@@ -224,6 +224,15 @@ def test_what_is_asked_often_is_read_from_an_index(tmp_path: Path, name: str) ->
     assert not name.startswith(("list", "log_between")) or "USE TEMP B-TREE FOR ORDER BY" not in steps
 
 
+def test_what_is_left_is_found_by_why(tmp_path: Path) -> None:
+    """However many runs wait, each look reads the indexes of the reasons to carry one on."""
+    steps = plan_of("unfinished_runs", tmp_path)
+    assert [] == [step for step in steps if step.startswith("SCAN") and "USING COVERING INDEX" not in step]
+    found = set(re.findall(r"INDEX (lw_\w+)", " ".join(steps)))
+    reasons = {"lw_runs_by_status", "lw_runs_cancelled", "lw_approvals_untaken", "lw_approvals_due"}
+    assert reasons | {"lw_runs_waiting"} == found
+
+
 def plan_of(name: str, folder: Path) -> list[str]:
     """Return how SQLite carries a named query out."""
     query = load_queries("sqlite")[name]

@@ -133,7 +133,7 @@ def test_leaving_begins_nothing_more(checkpoints: Checkpoints) -> None:
     called = threading.Event()
     agent = telling(called)
     other = SyncRuns(agent, checkpoints)
-    ids = [other.start("Tell it.", thread_id=name).id for name in "abc"]
+    ids = [other.start("Tell it.", thread_id=name, run_id=name).id for name in "abc"]
     is_driven, may_go_on = threading.Event(), threading.Event()
 
     @tool(effect="read")
