@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from langgraph.types import Command
 from tests.world.doors import DOORS, Desk, DoorName
+from tests.world.gates import wait_until
 from tests.world.plans import planned
 from tests.world.stores import STORES, Store, open_store
 
@@ -206,6 +207,35 @@ def test_a_service_that_starts_again_takes_over_the_timers(tmp_path: Path) -> No
         waiting = [before.run("Do it.", thread_id=number) for number in range(2)][-1]
         assert is_parked(waiting)
         assert RunStatus.SUCCEEDED == asyncio.run(main(checkpoints, waiting.run_id)).status
+
+
+@pytest.mark.parametrize("again", [(0.02,) * 50, ()])
+def test_a_database_that_is_away_when_a_run_is_woken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, again: tuple[float, ...]
+) -> None:
+    """It is tried again some times, and then left to `recover`; either is logged."""
+    monkeypatch.setattr("loopwright.runs.runs.AGAIN", again)
+    store = Store("sqlite", f"sqlite:///{tmp_path / 'runs.db'}", path=tmp_path / "runs.db")
+
+    def has_failed() -> bool:
+        last = "run_not_driven" if again else "run_not_woken"
+        return last in [vars(record).get("action") for record in caplog.records]
+
+    async def main(checkpoints: Checkpoints) -> RunResult:
+        model, has_spoken = speaking(asyncio.get_running_loop(), 2)
+        async with Runs(create_agent(model, [], rate=SOON), checkpoints) as runs:
+            waiting = [await runs.run("Do it.", thread_id=number) for number in range(2)][-1]
+            assert is_parked(waiting)
+            store.execute("alter table lw_runs rename to away")
+            await asyncio.to_thread(wait_until, has_failed)
+            store.execute("alter table away rename to lw_runs")
+            if not again:
+                await runs.recover()
+            await has_spoken.wait()
+            return await runs.wait(waiting.run_id)
+
+    with open_checkpoints(store.url) as checkpoints:
+        assert RunStatus.SUCCEEDED == asyncio.run(main(checkpoints)).status
 
 
 def test_a_service_that_ends_leaves_it_to_others(checkpoints: Checkpoints, clock: ManualClock) -> None:

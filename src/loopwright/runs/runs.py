@@ -29,6 +29,9 @@ T = TypeVar("T")
 AT_ONCE: Final = 100
 """How many runs that others have left are carried on at a time: after an outage there may be thousands."""
 
+AGAIN: Final = (1.0, 5.0, 30.0, 120.0, 600.0)
+"""Seconds until a parked run that could not be woken is tried again; after the last one it is for `recovering`."""
+
 
 class Runs:
     """Starts, drives, pauses and resumes the runs of one agent, in this process's event loop.
@@ -324,13 +327,27 @@ class Runs:
     def _wake_at(self, run_id: str, until: float | None) -> None:
         if before := self._timers.pop(run_id, None):
             before.cancel()
-        if until is not None and not self._is_closed:
-            left = max(0.0, until - self._driver.ledger.clock())
-            self._timers[run_id] = asyncio.get_running_loop().call_later(left, self._wake, run_id)
+        if until is not None:
+            self._wake_in(run_id, max(0.0, until - self._driver.ledger.clock()), AGAIN)
 
-    def _wake(self, run_id: str) -> None:
+    def _wake_in(self, run_id: str, seconds: float, again: Sequence[float]) -> None:
+        if not self._is_closed:
+            self._timers[run_id] = asyncio.get_running_loop().call_later(seconds, self._wake, run_id, again)
+
+    def _wake(self, run_id: str, again: Sequence[float]) -> None:
+        """Drive a run whose time has come; where that fails, as when the database is away, try again later."""
         self._timers.pop(run_id, None)
-        self._spawn(run_id)
+        self._spawn(run_id).add_done_callback(lambda done: self._woken(run_id, done, again))
+
+    def _woken(self, run_id: str, task: asyncio.Task[RunResult], again: Sequence[float]) -> None:
+        """Look whether it was driven; that it was not is logged already."""
+        if task.cancelled() or task.exception() is None or run_id in self._timers:
+            return
+        if again:
+            self._wake_in(run_id, again[0], again[1:])
+            return
+        extra = {"action": "run_not_woken", "run_id": run_id}
+        logger.warning("run %s is not woken here any more; `recover` carries it on", run_id, extra=extra)
 
     def _spawn(self, run_id: str) -> asyncio.Task[RunResult]:
         """Drive a run in the background; one task a run at a time, and one more behind it if something came up."""
