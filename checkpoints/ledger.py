@@ -85,15 +85,17 @@ class Ledger:
             for ended in self.runs.begin(run_id, labels=labels, begun=begun, **who):
                 self.approvals.withdraw(ended, NEWER)
 
-    def end_run(self, run_id: str, reason: StopReason, *, thread_id: str, cost_nano: int) -> None:
+    def end_run(self, run_id: str, reason: StopReason, *, thread_id: str, cost_nano: int, error: str = "") -> None:
         """Note a run's end, with the settlements that wait, in one transaction; the first end counts.
 
-        What a cancelled run asks is withdrawn: an answer could not count.
+        What a cancelled run asks is withdrawn: an answer could not count. An error is for a run that was never taken
+        in: any other has it in its state.
         """
         with self.spend.flushed():
             if reason is StopReason.CANCELLED:
                 self.approvals.withdraw(run_id, NEWER)
-            self.runs.end(run_id, reason.status, thread_id=thread_id, reason=reason.value, cost_nano=cost_nano)
+            said = {"thread_id": thread_id, "reason": reason.value, "error": error}
+            self.runs.end(run_id, reason.status, cost_nano=cost_nano, **said)
 
     def ask(self, run_id: str, thread_id: str, questions: Sequence[NewApproval]) -> None:
         """Open questions; one about an outcome that has become known meanwhile is answered in the same transaction."""

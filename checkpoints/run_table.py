@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loopwright.state import RunStatus
+from loopwright.errors import StorageCorrupt
+from loopwright.state import RunStatus, StopReason
 
 from .database import Database, Row
 from .listing import check_limit, check_moment, check_status
@@ -64,7 +65,35 @@ class RunRow:
     @property
     def is_final(self) -> bool:
         """Whether nothing will happen any more."""
-        return RunStatus(self.status).is_final
+        return self.standing.is_final
+
+    @property
+    def standing(self) -> RunStatus:
+        """How it stands.
+
+        Raises:
+            StorageCorrupt: If what is stored is no status: under encryption too, it is not sealed.
+        """
+        try:
+            return RunStatus(self.status)
+        except ValueError:
+            raise self._changed("status") from None
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """Why it ended; None while it has not.
+
+        Raises:
+            StorageCorrupt: If what is stored is no reason; likewise.
+        """
+        try:
+            return StopReason(self.reason) if self.reason else None
+        except ValueError:
+            raise self._changed("reason") from None
+
+    def _changed(self, column: str) -> StorageCorrupt:
+        text = f"the {column} of run {self.id!r} is none that loopwright wrote; restore the database from a backup"
+        return StorageCorrupt(text, run_id=self.id, column=column)
 
     @property
     def is_plain(self) -> bool:
@@ -132,11 +161,20 @@ class RunTable:
             "set_run_status", id=run_id, status=status.value, reason=reason, cost_nano=cost_nano, now=now
         )
 
-    def end(self, run_id: str, status: RunStatus, *, thread_id: str, reason: str, cost_nano: int) -> None:
-        """Note that a run has ended, in the log too."""
+    def end(
+        self, run_id: str, status: RunStatus, *, thread_id: str, reason: str, cost_nano: int, error: str = ""
+    ) -> None:
+        """Note that a run has ended, in the log too; with the error of one that no state could keep."""
+        noted = {"error": error} if error else {}
         with self._database.serial():
             self.set_status(run_id, status, reason=reason, cost_nano=cost_nano)
-            self._log.append("ended", thread_id=thread_id, run_id=run_id, status=status.value, reason=reason)
+            self._log.append("ended", thread_id=thread_id, run_id=run_id, status=status.value, reason=reason, **noted)
+
+    def error_of(self, run_id: str) -> str:
+        """Return the error that was noted when a run ended; empty for none."""
+        return next(
+            (str(each.data.get("error", "")) for each in self._log.records(run_id) if each.event == "ended"), ""
+        )
 
     def begun(self, run_id: str) -> Begun | None:
         """Return what was noted when a run was first taken in; None for one that was not yet."""

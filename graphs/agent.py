@@ -23,7 +23,7 @@ from langchain_core.tools import BaseTool
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
-from langgraph.types import StateSnapshot, StateUpdate
+from langgraph.types import StateSnapshot
 
 from loopwright.checkpoints import Checkpoints, Ledger, Saver
 from loopwright.models import Native, Price
@@ -43,11 +43,9 @@ from .calling import (
     of_own_call,
     own_saver,
     with_context,
-    with_context_as_given,
     with_room_to_listen,
 )
 from .candidates import ModelOption
-from .editing import check_edits
 from .routes import Route, Routes
 
 
@@ -108,22 +106,6 @@ class Agent(CompiledStateGraph[AgentState, Any, AgentInput, AgentState]):
         with nullcontext() if own is None else alone():
             return await super().aget_state(own or config, subgraphs=subgraphs)
 
-    def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
-        """Write into a thread by hand, as `update_state` does: messages and channels of the user's own.
-
-        Raises:
-            ConfigurationError: If it would write what the guard goes by.
-        """
-        check_edits(self.spec, supersteps)
-        return super().bulk_update_state(config, supersteps)
-
-    async def abulk_update_state(
-        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
-    ) -> RunnableConfig:
-        """Do the same, awaited."""
-        check_edits(self.spec, supersteps)
-        return await super().abulk_update_state(config, supersteps)
-
     def __repr__(self) -> str:
         """Name the agent, its model and its tools."""
         tools = ", ".join(tool.name for tool in self.spec.offered)
@@ -136,7 +118,6 @@ class Agent(CompiledStateGraph[AgentState, Any, AgentInput, AgentState]):
         checked = checked_config(self.spec.limits, own or config, self.config)
         checked = with_room_to_listen(self.spec.limits, checked, options, self.stream_mode)
         given, options = self.spec.open_channels.plain_input(input), with_context(self.spec, options)
-        checked = with_context_as_given(self.spec, checked, options)
         if is_resume(input):
             checked = checked_resume(self, input, checked)
         else:
@@ -158,7 +139,6 @@ class Agent(CompiledStateGraph[AgentState, Any, AgentInput, AgentState]):
         options = options if own is None else context_around(self.spec, options)
         checked = checked_config(self.spec.limits, own or config, self.config)
         given, options = self.spec.open_channels.plain_input(input), with_context(self.spec, options)
-        checked = with_context_as_given(self.spec, checked, options)
         if is_resume(input):
             checked = await asyncio.to_thread(checked_resume, self, input, checked)
         else:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
-from langgraph._internal._constants import CONFIG_KEY_RUNTIME
 from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.types import Command
 
 from loopwright.checkpoints import FORK_KEY, RING_KEY, Ledger, Saver, check_thread_id
 from loopwright.errors import ApprovalNotFound, ConfigurationError, InvalidDecision, StorageCorrupt, ThreadNotFound
-from loopwright.nodes import BRANCH_KEY, GIVEN_KEY, LABELS_KEY, PLACES_KEY, RUN_ID_KEY, AgentSpec, AsGiven, own_text
+from loopwright.nodes import BRANCH_KEY, LABELS_KEY, PLACES_KEY, RUN_ID_KEY, AgentSpec, own_text
 from loopwright.state import Budget, Limits, check_label, checked_labels
 
 if TYPE_CHECKING:
@@ -122,20 +121,6 @@ def with_context(spec: AgentSpec, options: dict[str, Any]) -> dict[str, Any]:
     if spec.context is None or options.get("context") is None:
         return options
     return {**options, "context": spec.context.taken(options["context"])}
-
-
-def with_context_as_given(spec: AgentSpec, config: RunnableConfig, options: Mapping[str, Any]) -> RunnableConfig:
-    """Return the config with a copy of the context for the rules, since a tool may change what it gets.
-
-    `Runs` has taken it when the run began; an agent within another graph has the context of that one.
-    """
-    configurable = config.get("configurable", {})
-    around = getattr(configurable.get(CONFIG_KEY_RUNTIME), "context", None)
-    context = around if options.get("context") is None else options["context"]
-    known = configurable.get(GIVEN_KEY)
-    if context is None or (isinstance(known, AsGiven) and known.context is context):
-        return config
-    return {**config, "configurable": {**configurable, GIVEN_KEY: AsGiven.of(context, is_judged=spec.has_predicates)}}
 
 
 def own_saver(agent: Agent) -> Saver | None:

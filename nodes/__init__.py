@@ -6,7 +6,7 @@ from .act import ActTask, act
 from .attempts import FAILED_ATTEMPT, MODEL_TEXT, told_next
 from .branches import reopen
 from .channels import OpenChannels, open_channels
-from .contexts import GIVEN_KEY, AsGiven, ContextShape, RestoreContext
+from .contexts import ContextShape, RestoreContext
 from .extending import budget_met, extension_message
 from .guard import Moment, guard, moment_of
 from .ledgers import Ledgers
@@ -24,7 +24,6 @@ from .spec import AgentSpec, Candidate
 __all__ = [
     "BRANCH_KEY",
     "FAILED_ATTEMPT",
-    "GIVEN_KEY",
     "HEARD_KEY",
     "LABELS_KEY",
     "MODEL_TEXT",
@@ -37,7 +36,6 @@ __all__ = [
     "WAKE",
     "ActTask",
     "AgentSpec",
-    "AsGiven",
     "Candidate",
     "ContextShape",
     "Ledgers",

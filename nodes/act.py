@@ -297,8 +297,9 @@ async def _read(contract: Contract, task: ActTask, tries: list[str], port: Port)
 def _paused(pause: GraphInterrupt) -> _Came:
     """Return what a tool asks that has paused by LangGraph's `interrupt`: the guard puts it to a person."""
     asked = asked_by(pause)
-    if isinstance(asked, str):
-        return _Came(Outcome.ERROR, _error(f"nobody was asked: {asked}"))
+    if asked is None:
+        text = "nobody was asked: a graph within it asks several things at once; let it ask one after the other"
+        return _Came(Outcome.ERROR, _error(text))
     return _Came(Outcome.NOT_RUN, asked.text, asked=asked)
 
 

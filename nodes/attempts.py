@@ -162,14 +162,6 @@ class Attempts:
         await self._rest(wait or 0.0)
         return True
 
-    def pass_over(self) -> bool:
-        """Go on to the next model, since there is no room for this one; tells whether there is one."""
-        is_last = self._at + 1 == len(self._order)
-        if not is_last:
-            self._at += 1
-            self._tried = 0
-        return not is_last
-
     def _cool_down(self, asked: float) -> None:
         """Ask the model that failed last for a while."""
         count = len(self._ports)

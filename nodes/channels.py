@@ -15,7 +15,7 @@ from typing_extensions import ReadOnly, TypedDict, is_typeddict
 
 from loopwright.errors import ConfigurationError
 from loopwright.state import AgentInput, AgentState, storable
-from loopwright.tools import OVERWRITE, is_overwriting, to_plain_data, to_whole_data
+from loopwright.tools import OVERWRITE, to_plain_data, to_whole_data
 
 from .contexts import is_secret
 
@@ -61,7 +61,8 @@ class OpenChannel:
 
 def _overwriting(update: Any) -> Any:
     """Return what takes the place of what is there, whatever the reducer; `UNSET` for an ordinary update."""
-    return update[OVERWRITE] if is_overwriting(update) else UNSET
+    given = cast("Mapping[str, Any]", update if isinstance(update, Mapping) else {})
+    return given[OVERWRITE] if [*given] == [OVERWRITE] else UNSET
 
 
 @dataclass(frozen=True)

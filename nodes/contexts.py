@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any, Self, cast, get_args, get_origin, get_type_hints
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, PydanticUserError, SecretBytes, SecretStr, TypeAdapter, ValidationError
 from pydantic import Secret as PydanticSecret
@@ -15,32 +15,14 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from typing_extensions import is_typeddict
 
 from loopwright.errors import ConfigurationError
-from loopwright.policy import copy_context
 from loopwright.state import Secret, storable_data
 
 RestoreContext = Callable[[Mapping[str, Any], Any], object]
 """See `create_agent`. The second `Any` is a `Run`, which these rooms do not see."""
 _MEANT = ("__value__", "__supertype__")
 """Where a name for a type says what it stands for: `type Pin = …`, `NewType`."""
-GIVEN_KEY = "__loopwright_context"
-"""In `configurable`: the context `AsGiven`; what is none was put there by somebody else."""
 _LEFT_OUT = object()
 """In the place of what is not stored."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class AsGiven:
-    """A context, and how it was when it was given or restored."""
-
-    context: Any
-    """What tools get: the caller's own object, which they may change."""
-    copy: Any
-    """What rules see: no tool opens an `allow` for the next call."""
-
-    @classmethod
-    def of(cls, context: Any, *, is_judged: bool) -> Self:
-        """Copy it now, where any rule may look at it."""
-        return cls(context, copy_context(context) if is_judged else context)
 
 
 @dataclass(frozen=True)

@@ -94,9 +94,6 @@ def budget_met(
     thread = remove_run(state["thread"], state["usage"])
     again: AgentState = {**state, "run": _reopened(state["run"], extensions), "thread": thread}
     lefts = [left_of_share(share, used) for share, used in zip(shares, drawn, strict=True)]
-    messages = context_of(again, spec).messages
-    plans = [plan_attempt(again, messages, each, shares, lefts) for each in spec.by_model]
-    if any(not isinstance(plan.room, StopReason) for plan in plans):
-        return ""
-    named = (plan.limit for plan in plans if any(plan.limit.startswith(f"{share}:") for share in shares))
-    return next(named, "")
+    plan = plan_attempt(again, context_of(again, spec).messages, spec, shares, lefts)
+    is_met = isinstance(plan.room, StopReason) and any(plan.limit.startswith(f"{share}:") for share in shares)
+    return plan.limit if is_met else ""

@@ -129,7 +129,7 @@ async def _screen(state: AgentState, port: Port) -> dict[str, Any]:
         call = (
             {**call, "why": asked.error, "by": "the schema"}
             if asked.error
-            else screen_call(call, {**state, "turn": turn}, port.spec, port.context_as_given)
+            else screen_call(call, {**state, "turn": turn}, port.spec, port.context)
         )
         call = climb(call, state, port.spec, can_ask=port.place.has_saver)
         if call["verdict"] == Verdict.ASK:

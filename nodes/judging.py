@@ -227,7 +227,7 @@ def _read(call: Call, answer: Answer, state: AgentState, port: Port) -> Answered
         said = excerpt(repr(answer["value"]), 100)
         return f"{said} is no decision; send {{'type': 'approve' | 'edit' | 'reject' | 'respond', …}}"
     person = _person(answer)
-    if wrong := refuse_decision(call, decision, person, state, port.spec, context=port.context_as_given):
+    if wrong := refuse_decision(call, decision, person, state, port.spec, context=port.context):
         return wrong
     by, roles = (person.name, person.roles) if person else (NOBODY, ())
     return Answered(decision, by, roles)
@@ -319,7 +319,7 @@ def _unparked(call: Call, state: AgentState, port: Port) -> Call:
 def _once_more(call: Call, by: str, state: AgentState, port: Port) -> Call:
     """Let a call run again that has failed, under a new claim; not where the rules deny it by now."""
     fresh: Call = {**_begun_anew(call), "question": "", "why": f"tried once more, says {by}"}
-    screened = screen_call(fresh, state, port.spec, port.context_as_given)
+    screened = screen_call(fresh, state, port.spec, port.context)
     return screened if screened["verdict"] == Verdict.DENY else fresh
 
 
@@ -338,7 +338,7 @@ def _edited(call: Call, decision: Mapping[str, Any], by: str, state: AgentState,
     be what runs: the edited call is a question of its own, with whoever edited as the first who approves it. It is one,
     too, where the rules want somebody else for it by now than whoever edited.
     """
-    edited = screen_call(edited_call(call, decision), state, port.spec, port.context_as_given)
+    edited = screen_call(edited_call(call, decision), state, port.spec, port.context)
     if edited["verdict"] == Verdict.ASK:
         refused = refuse_edit(edited, _editor(decision, by), port.spec)
         if refused or needs_of(edited)["number"] > 1:
@@ -396,7 +396,7 @@ def _rejected(call: Call, reason: str, by: str) -> Call:
 def _anew(call: Call, state: AgentState, port: Port) -> Call:
     """Put a call on the table again whose effect did not happen: screened and asked anew, under a new claim."""
     fresh: Call = {**_begun_anew(call), "question": Question.APPROVAL, "effect": ""}
-    screened = screen_call(fresh, state, port.spec, port.context_as_given)
+    screened = screen_call(fresh, state, port.spec, port.context)
     if screened["verdict"] != Verdict.ASK:
         return screened
     return _with_approval(screened, state, port)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from loopwright.checkpoints import NEWER, PLAIN_INVOKE, Begun, EffectRow, EffectStatus, Ledger
 from loopwright.errors import ThreadNotFound
-from loopwright.policy import Seen, call_key, next_window, result_key, way_of
+from loopwright.policy import Kind, Seen, call_key, next_window, result_key, way_of
 from loopwright.state import (
     FORGET,
     AgentState,
@@ -22,6 +23,7 @@ from loopwright.state import (
     RunRecord,
     RunStatus,
     StopReason,
+    TrailEntry,
     Verdict,
     add_cost,
     add_run,
@@ -38,25 +40,39 @@ from loopwright.state import (
     storable,
     storable_data,
 )
-from loopwright.tools import show
+from loopwright.tools import FULL_TEXT, Shown, reader_id, shares, show
 
 from .bringing import with_brought
 from .claims import claim_of, claim_on_branch, place_of_call
-from .context import is_users, unrecorded
+from .context import Fence, is_users, source_of, unrecorded
 from .extending import extensions_to_take, go_on
-from .ladder import LOOP_GUARD
+from .ladder import LOOP_GUARD, LOOP_NOTES
 from .parking import unparked
 from .port import Port
 from .questions import LEFT_UNKNOWN, failed
-from .telling import outcome_of, text_of, told_of
+from .screening import call_digest
+
+logger = logging.getLogger(__name__)
 
 TASK_CHARACTERS = 200
 SUPERSEDED = "not run: superseded by a newer message"
 HALFWAY = "not run to its end: superseded by a newer message"
 CANCELLED = "not run to its end: cancelled, and then superseded by a newer message"
 
+_OUTCOMES = {
+    Verdict.DENY: Outcome.DENIED,
+    Verdict.INVALID: Outcome.INVALID,
+    Verdict.NOT_RUN: Outcome.NOT_RUN,
+    Verdict.ASK: Outcome.NOT_RUN,
+    Verdict.ALLOW: Outcome.NOT_RUN,
+    Verdict.UNKNOWN: Outcome.UNKNOWN,
+    Verdict.HELD: Outcome.NOT_RUN,
+}
+
 _OPEN = (Verdict.ALLOW, Verdict.ASK, Verdict.UNKNOWN, Verdict.HELD)
 """Calls with these verdicts would have gone on, had no newer message come in between."""
+_NEVER_BEGUN = (Outcome.INVALID, Outcome.DENIED, Outcome.REJECTED, Outcome.NOT_RUN)
+"""Their tool messages are marked `executed: False`, so that nobody counts them as calls of the tool."""
 
 
 async def observe(state: AgentState, port: Port) -> dict[str, Any]:
@@ -211,7 +227,7 @@ async def _close_turn(state: AgentState, port: Port, ledger: Ledger) -> dict[str
         _closed(call, begun.get(_effect_id(call, rows, state, port)), _place(call, state, port), waits=waits)
         for call in turn
     ]
-    return told_of(closed, state, port)
+    return _told(closed, state, port)
 
 
 def _unscreened(state: AgentState) -> list[Call]:
@@ -280,7 +296,7 @@ def _bring_in(state: AgentState, port: Port) -> dict[str, Any]:
         return {"turn": turn, "usage": usage}
     seen = [_seen(call, port) for call in turn]
     window, loops = next_window(state["thread"]["window"], seen, port.spec.loops)
-    told = told_of([{**call, "loop": loops[n]} if n in loops else call for n, call in enumerate(turn)], state, port)
+    told = _told([{**call, "loop": loops[n]} if n in loops else call for n, call in enumerate(turn)], state, port)
     update: dict[str, Any] = {**told, "turn": [], "usage": usage, "thread": {**state["thread"], "window": window}}
     if failed := _failure(turn):
         return {**update, "run": {**state["run"], "stop": StopReason.ERROR, "error": failed}}
@@ -290,7 +306,7 @@ def _bring_in(state: AgentState, port: Port) -> dict[str, Any]:
 
 def _seen(call: Call, port: Port) -> Seen:
     """Return what the loop guard sees of the call: as the model proposed it, whatever a person made of it."""
-    args, text, outcome = call.get("proposed", call["args"]), text_of(call), outcome_of(call)
+    args, text, outcome = call.get("proposed", call["args"]), _text(call), _outcome(call)
     failed = outcome not in (Outcome.DONE, Outcome.ANSWERED) or text.casefold().startswith("error")
     return Seen(
         tool=call["name"] if call["name"] in port.spec.tools else "",
@@ -328,6 +344,138 @@ def _handed_over(turn: Iterable[Call], port: Port) -> str:
     """Return what a tool said that handed the matter over to a person; empty when none did."""
     for call in turn:
         contract = port.spec.tools.get(call["name"])
-        if contract and contract.hands_over and outcome_of(call) == Outcome.DONE:
-            return show(text_of(call), port.spec.caps.result, "").text
+        if contract and contract.hands_over and _outcome(call) == Outcome.DONE:
+            return show(_text(call), port.spec.caps.result, "").text
     return ""
+
+
+def _told(turn: list[Call], state: AgentState, port: Port) -> dict[str, Any]:
+    """Return the turn as tool messages, in call order, as trail entries, and with the sources of foreign text."""
+    run_id, step = state["run"]["id"], state["usage"]["steps"]
+    turn, written = _folded(turn, state, port)
+    fitting = zip(turn, shares([len(_text(call)) for call in turn], port.spec.caps), strict=True)
+    messages = [_message(call, share, run_id, step, port) for call, share in fitting]
+    told: dict[str, Any] = {"messages": messages, "trail": [_entry(call, run_id, step) for call in turn]}
+    taint = [
+        source_of(call, message, _text(call), run_id, step)
+        for call, message in zip(turn, messages, strict=True)
+        if _is_foreign(call, port)
+    ]
+    return {**written, **told, "taint": taint} if taint else {**written, **told}
+
+
+def _folded(turn: list[Call], state: AgentState, port: Port) -> tuple[list[Call], Mapping[str, Any]]:
+    """Return the turn, and what its calls' updates make of the open channels, each told with its result, once.
+
+    A call alone was seen to fit when it ran. Where several do not fit together, the later one says so.
+    """
+    updates = [result.get("update", {}) if (result := call.get("result")) else {} for call in turn]
+    if not any(updates):
+        return turn, {}
+    folded = port.spec.open_channels.folded(updates, state)
+    return [_marked(call, folded.refused.get(place)) for place, call in enumerate(turn)], folded.written
+
+
+def _marked(call: Call, refused: str | None) -> Call:
+    """Return a call whose result says that its update was not taken in."""
+    result = call.get("result")
+    if refused is None or result is None:
+        return call
+    logger.warning("an update by %s was not taken in: %s", call["name"], refused, extra={"action": "update_refused"})
+    text = f"{result['text']}\n\nERROR: its update of the state was not taken in: {refused}"
+    return {**call, "result": {**result, "text": text}}
+
+
+def _is_foreign(call: Call, port: Port) -> bool:
+    """Tell whether strangers may have written what the model reads about a call."""
+    contract = port.spec.tools.get(call["name"])
+    return contract is not None and contract.untrusted and _outcome(call) in (Outcome.DONE, Outcome.ERROR)
+
+
+def _message(call: Call, share: int, run_id: str, step: int, port: Port) -> ToolMessage:
+    outcome = _outcome(call)
+    name = f"tool-{run_id}-{step}-{call['ordinal']}"
+    shown = show(_text(call), share, reader_id(name))
+    fence = Fence(call["name"], f"{run_id}/{step}/{call['ordinal']}") if _is_foreign(call, port) else None
+    return ToolMessage(
+        _noted(call, _content(call, shown, fence)),
+        artifact=_artifact(call, shown),
+        tool_call_id=call["id"],
+        name=call["name"] or "unknown",
+        id=name,
+        status="success" if outcome in (Outcome.DONE, Outcome.ANSWERED) else "error",
+        additional_kwargs={"executed": False} if outcome in _NEVER_BEGUN else {},
+    )
+
+
+def _content(call: Call, shown: Shown, fence: Fence | None) -> Any:
+    """Return the message's content; text by strangers is fenced.
+
+    Blocks are shown as they are while their texts fit; else what is left is text.
+    """
+    result = call.get("result")
+    blocks = result.get("blocks") if result else None
+    if blocks and not shown.notice:
+        return [{**one, "text": fence.around(one["text"])} if fence and "text" in one else one for one in blocks]
+    return (fence.around(shown.text) if fence else shown.text) + shown.notice
+
+
+def _noted(call: Call, content: Any) -> Any:
+    """Put the loop guard's note, if there is one, behind what the tool said."""
+    kind = call.get("loop")
+    if not kind:
+        return content
+    note = LOOP_NOTES[Kind(kind)]
+    return [*content, {"type": "text", "text": note}] if isinstance(content, list) else f"{content}\n\n{note}"
+
+
+def _artifact(call: Call, shown: Shown) -> Any:
+    """Return what is kept beside the content: the tool's own artifact, and the whole of a text that was shortened."""
+    result = call.get("result")
+    own = result.get("artifact") if result else None
+    return {"type": FULL_TEXT, "text": _text(call), "artifact": own} if shown.notice else own
+
+
+def _text(call: Call) -> str:
+    """Return what there is to say about a call; of a result the whole text."""
+    result = call.get("result")
+    if result:
+        return result["text"]
+    why = call["why"]
+    return why if why.startswith("not run") else f"ERROR: {why}"
+
+
+def _outcome(call: Call) -> Outcome:
+    result = call.get("result")
+    if result:
+        return Outcome(result["outcome"])
+    if call["verdict"] == Verdict.DENY and call["approval"]:
+        return Outcome.REJECTED
+    return _OUTCOMES.get(Verdict(call["verdict"]), Outcome.NOT_RUN)
+
+
+def _entry(call: Call, run_id: str, step: int) -> TrailEntry:
+    result = call.get("result")
+    entry = TrailEntry(
+        run=run_id,
+        step=step,
+        tool=call["name"],
+        args=call["args"],
+        digest=call_digest(call),
+        thought=excerpt(call["thought"]),
+        verdict=call["verdict"],
+        why=excerpt(call["why"]),
+        by=call["by"],
+        outcome=_outcome(call),
+        observation=excerpt(_text(call)),
+        began=result["began"] if result else 0.0,
+        seconds=result["seconds"] if result else 0.0,
+    )
+    if "loop" in call:
+        entry["loop"] = call["loop"]
+    if result and "tries" in result:
+        entry["tries"] = result["tries"]
+    if result and result.get("cost_nano"):
+        entry["cost_nano"] = result.get("cost_nano", 0)
+    proposed = call.get("proposed")
+    return {**entry, "proposed": proposed} if proposed else entry

@@ -36,18 +36,15 @@ class Asked:
         return to_text(self.value)
 
 
-def asked_by(pause: GraphInterrupt) -> Asked | str:
-    """Return what was asked; of a graph within the tool that asks no single thing, why nobody can answer it.
+def asked_by(pause: GraphInterrupt) -> Asked | None:
+    """Return what was asked; None where a graph within the tool asks several things at once.
 
-    Of several at once nobody could tell which an answer is for: they are asked by tasks that run side by side. One that
-    stops at a node asks nothing, and would stop there anew after each answer.
+    Nobody could tell then which of them an answer is for: they are asked by `act` tasks that run side by side.
     """
     interrupts: Sequence[Any] = pause.args[0] if pause.args else ()
-    if not interrupts:
-        return "a graph within it stops at a node (interrupt_before, interrupt_after); let the node ask by interrupt()"
     if len(interrupts) > 1:
-        return "a graph within it asks several things at once; let it ask one after the other"
-    value: Any = getattr(interrupts[0], "value", None)
+        return None
+    value: Any = getattr(interrupts[0], "value", None) if interrupts else None
     return Asked(storable_data(to_jsonable_python(value, fallback=repr, inf_nan_mode="strings")))
 
 

@@ -25,7 +25,6 @@ from loopwright.policy import AnswerCheck, Judgement, ProposedAnswer
 from loopwright.state import excerpt, storable
 from loopwright.tools import Aborted, Contract, Effect, Late, Surroundings, acall_within, await_within, call_within
 
-from .contexts import GIVEN_KEY, AsGiven
 from .ledgers import Ledgers
 from .left import LeftBehind
 from .place import place_of
@@ -106,12 +105,6 @@ class Port(ABC):
         """What the caller gave the run besides its message; None for nothing."""
         given: dict[str, Any] = self._config.get("configurable") or {}
         return getattr(given.get("__pregel_runtime"), "context", None)
-
-    @property
-    def context_as_given(self) -> Any:
-        """The same as it was when it was given, for the rules: a tool may have changed its own since."""
-        known, context = (self._config.get("configurable") or {}).get(GIVEN_KEY), self.context
-        return known.copy if isinstance(known, AsGiven) and known.context is context else context
 
     def speaking(self, spec: AgentSpec) -> Self:
         """Return the same port for the agent with another model."""

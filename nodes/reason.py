@@ -61,15 +61,6 @@ MOST_SHORTER = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _NoRoom:
-    """An attempt that was not made: it does not fit into what is left of a limit or a budget."""
-
-    why: StopReason
-    limit: str
-    """In words."""
-
-
-@dataclass(frozen=True, slots=True)
 class _Try:
     """One attempt at the model, from its reservation on."""
 
@@ -124,28 +115,15 @@ async def reason(state: AgentState, port: Port) -> dict[str, Any]:
 
 
 async def _reply(state: AgentState, context: Context, attempts: Attempts) -> dict[str, Any] | Failed | Parking:
-    """Make attempts until one brings a reply, no further one helps, or the rate lets it be made only later.
-
-    A model that does not fit into what is left is passed over; where the others bring no reply, the run ends at that
-    limit.
-    """
+    """Make attempts until one brings a reply, no further one helps, or the rate lets it be made only later."""
     if context.too_long:
         return _stopped(state, attempts.usage, StopReason.TOO_LONG, attempts.port, limit=context.too_long)
     if context.purpose == Purpose.SUMMARISE:
         state = {**state, "run": {**state["run"], "purpose": Purpose.SUMMARISE}}
-    met: _NoRoom | None = None
     while True:
         came = await _attempt(state, context, attempts)
-        if isinstance(came, _NoRoom):
-            met = came
-            if not attempts.pass_over():
-                return _stopped(state, attempts.usage, met.why, attempts.port, limit=met.limit)
-        elif not isinstance(came, Failed):
+        if not isinstance(came, Failed) or not await attempts.goes_on(came):
             return came
-        elif not await attempts.goes_on(came):
-            if met is None or came.cure is Cure.NONE or attempts.was_too_long:
-                return came
-            return _stopped(state, attempts.usage, met.why, attempts.port, limit=met.limit)
 
 
 def _helps_less(failed: Failed, context: Context, attempts: Attempts) -> bool:
@@ -171,10 +149,8 @@ def _with_learnt(update: dict[str, Any], state: AgentState, attempts: Attempts) 
     return {**update, "run": run}
 
 
-async def _attempt(
-    state: AgentState, context: Context, attempts: Attempts
-) -> dict[str, Any] | Failed | Parking | _NoRoom:
-    """Make one attempt, unless there is no room for it, or the rate lets it be made only later.
+async def _attempt(state: AgentState, context: Context, attempts: Attempts) -> dict[str, Any] | Failed | Parking:
+    """Make one attempt, unless the rate lets it be made only later.
 
     Args:
         state: As the node found it.
@@ -192,7 +168,7 @@ async def _attempt(
     shares = shares_of(state["run"], port)
     plan, opened = await _reserve({**state, "usage": used}, context, shares, port)
     if isinstance(plan.room, StopReason):
-        return _NoRoom(plan.room, plan.limit)
+        return _stopped(state, used, plan.room, port, limit=plan.limit)
     lost = [one for one in opened.lost if one.number > attempts.counted_before]
     usage = _with_lost(state["usage"], lost)  # those that failed just now are among them
     if opened.cancelled_by:
@@ -206,8 +182,7 @@ async def _attempt(
         plan = plan_attempt(attempt.state, context.messages, port.spec, shares, lefts)
         if isinstance(plan.room, StopReason):
             await _settle(attempt, Tokens(0, 0), 0)
-            attempts.usage = usage
-            return _NoRoom(plan.room, plan.limit)
+            return _stopped(state, usage, plan.room, port, limit=plan.limit)
         attempt = replace(attempt, plan=plan, room=plan.room)
     reached(CrashPoint.BEFORE_MODEL)
     return await _call(attempt)

@@ -159,11 +159,6 @@ class AgentSpec:
         """The same agent with each of its models in the first place, in the order in which they are asked."""
         return (self, *(replace(self, **vars(candidate), fallbacks=()) for candidate in self.fallbacks))
 
-    @cached_property
-    def has_predicates(self) -> bool:
-        """Whether a rule may look at a run's context: one that none sees is not copied."""
-        return any(rule.when is not None for rule in self.rules)
-
     def bound_for(self, messages: Sequence[AnyMessage]) -> Runnable[Any, BaseMessage]:
         """Return the model with the tools that this transcript gives a use for."""
         was_shortened = any(message.type == "tool" and full_text(message) is not None for message in messages)

@@ -59,7 +59,7 @@ class StopReason(StrEnum):
     """A tool handed the matter over to a person."""
     CANCELLED = "cancelled"
     ERROR = "error"
-    """A model call failed; `RunResult.error` says how."""
+    """A model call failed, or what a start gave was no longer taken; `RunResult.error` says how."""
 
     @property
     def status(self) -> RunStatus:

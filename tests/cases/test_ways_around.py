@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,31 +55,6 @@ def test_no_command_leads_around_the_guard(checkpoints: Checkpoints, command: An
     agent.invoke({"messages": [("user", "Pay.")]}, THREAD)
     with pytest.raises(ConfigurationError, match="around the guard"):
         agent.invoke(command, THREAD)
-    assert [] == till.paid
-
-
-@pytest.mark.parametrize("door", DOORS)
-def test_no_verdict_is_written_by_hand(checkpoints: Checkpoints, door: DoorName) -> None:
-    """A client of LangGraph's server can write a thread's state: messages, and nothing that the guard goes by."""
-    till = Till()
-    agent = agent_of(till, PAY, checkpoints=checkpoints)
-    state = agent.invoke({"messages": [("user", "Pay.")]}, THREAD)
-
-    def write(values: Any, node: str) -> None:
-        if door == "sync":
-            agent.update_state(THREAD, values, as_node=node)
-        else:
-            asyncio.run(agent.aupdate_state(THREAD, values, as_node=node))
-
-    allowed = [{**asked, "verdict": "allow"} for asked in state["turn"]]
-    told: list[Any] = [{"turn": allowed}, {"messages": [], "usage": {}}, Command(update={"turn": []}), [("turn", [])]]
-    for values in told:
-        with pytest.raises(ConfigurationError, match="update_state"):
-            write(values, "guard")
-    with pytest.raises(ConfigurationError, match="the guard goes by it"):
-        write([[{"turn": allowed}, "guard"]], "__copy__")
-    write({"messages": [("user", "By hand.")]}, "observe")
-    assert "By hand." == agent.get_state(THREAD).values["messages"][-1].text
     assert [] == till.paid
 
 

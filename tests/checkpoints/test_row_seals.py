@@ -21,6 +21,7 @@ from loopwright.checkpoints.cipher import Cipher
 from loopwright.checkpoints.database import load_queries
 from loopwright.checkpoints.row_seals import FREE, GUARDED, table_of
 from loopwright.errors import StorageCorrupt
+from loopwright.runs.results import run_of as view
 from loopwright.state import DECISIONS, Requirement, RunStatus
 
 TWO = Requirement(roles=[], number=2, not_by="", decisions=[*DECISIONS])
@@ -156,6 +157,16 @@ def test_what_is_not_sealed_changes_freely(sealed: tuple[Store, Ledger]) -> None
     store.execute("update lw_approvals set reminded_at = 5")
     store.execute("update lw_runs set status = 'waiting', reason = '', worker = 'x', cost_nano = 5, updated_at = 5")
     read(ledger)
+
+
+@pytest.mark.parametrize("column", ["status", "reason"])
+def test_a_standing_that_nobody_wrote_is_told(sealed: tuple[Store, Ledger], column: str) -> None:
+    """It is read by itself, since it is not sealed; the error says where it stands."""
+    store, ledger = sealed
+    store.execute(f"update lw_runs set {column} = 'lost'")  # noqa: S608 -- ours
+    with pytest.raises(StorageCorrupt, match=f"the {column} of run 'r1' is none"):
+        view(run_of(ledger))
+    assert "r1" == run_of(ledger).id
 
 
 def test_a_change_does_not_seal_what_was_changed_before(sealed: tuple[Store, Ledger]) -> None:

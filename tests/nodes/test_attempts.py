@@ -18,7 +18,6 @@ from tests.world.till import Till
 from tests.world.wires import ANTHROPIC, CLAUDE, GPT, KEY, OPENAI, every_wire, opened
 
 from loopwright import (
-    Budget,
     EventKind,
     Limits,
     Price,
@@ -335,58 +334,6 @@ def test_no_attempt_is_made_that_could_pass_a_limit(door: Door) -> None:
     assert "ConnectionResetError: reset" == came.result.error
     assert came.result.usage.tokens <= 20_000
     model.assert_done()
-
-
-class Cheap(ScriptedModel):
-    """A model with another name, and so with another price."""
-
-    def __init__(self, turns: Sequence[Any]) -> None:
-        """Take the turns."""
-        super().__init__(turns)
-
-    @property
-    def _llm_type(self) -> str:
-        return "cheap"
-
-
-CHEAP_AND_DEAR = {"cheap": Price(Decimal("0.01"), Decimal("0.01")), "scripted": Price(Decimal(100), Decimal(100))}
-
-
-def cheap_and_dear(later: str | Exception, *, used: int = 800, **options: Any) -> Agent:
-    """Build an agent whose cheap model fails once; by the next step there is no room for the dear one any more."""
-    cheap = Cheap([ConnectionRefusedError("refused"), later])
-    dear = ScriptedModel([call("look", order_id="A1")], tokens=(used, 10))
-    return agent_of([cheap, dear], price=CHEAP_AND_DEAR, retry=Retry(tries=1), **options)
-
-
-@both_doors
-@pytest.mark.parametrize("bound", ["limit", "budget"])
-def test_a_model_that_does_not_fit_is_passed_over(door: Door, bound: str) -> None:
-    """The cheap one is asked last, and up again: it brings the answer, within the limit."""
-    most = Decimal("0.09")
-    held: dict[str, Any] = {"limits": Limits(max_cost=most)}
-    if bound == "budget":
-        held = {"budgets": [Budget(name="b", max_cost=most)]}
-    came = door(cheap_and_dear("Done.", **held))
-    assert (RunStatus.SUCCEEDED, "Done.") == (came.result.status, came.result.answer)
-    assert came.result.usage.cost <= most
-    assert [("cheap", "scripted")] == came.names()
-
-
-@both_doors
-def test_where_no_other_model_replies_the_run_ends_at_the_limit(door: Door) -> None:
-    """It would have been the dear one's turn: what ends the run is that it does not fit, and what failed is told."""
-    came = door(cheap_and_dear(ConnectionRefusedError("again"), limits=Limits(max_cost=Decimal("0.09"))))
-    assert (RunStatus.STOPPED, StopReason.MAX_COST) == (came.result.status, came.result.stop_reason)
-    assert "again" in came.result.error
-
-
-@both_doors
-def test_last_words_are_said_by_a_model_that_there_is_room_for(door: Door) -> None:
-    """The room that is kept for them need not be enough for the model whose turn it would be."""
-    limits = Limits(max_cost=Decimal("0.12"), max_steps=2)
-    came = door(cheap_and_dear("I looked.", used=1_150, limits=limits, wrap_up=True))
-    assert (StopReason.MAX_STEPS, "I looked.") == (came.result.stop_reason, came.result.answer)
 
 
 @every_wire

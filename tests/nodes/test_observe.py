@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
-from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import StateUpdate
 from tests.world.doors import Desk
 from tests.world.plans import planned
 from tests.world.till import Till
@@ -108,9 +106,7 @@ def test_state_from_the_future_is_refused(checkpoints: Checkpoints) -> None:
     agent = create_agent(planned(["Done."]), [], checkpoints=checkpoints)
     state = invoke(agent, ("user", "a"))
     newer = {**state["thread"], "version": SCHEMA_VERSION + 1}
-    # By LangGraph's own hand: an agent's `update_state` lets nobody write that.
-    graph: Any = CompiledStateGraph
-    graph.bulk_update_state(agent, THREAD, [[StateUpdate({"thread": newer}, "act")]])
+    agent.update_state(THREAD, {"thread": newer}, as_node="act")
     stored = checkpoints.saver.get_tuple(THREAD)
     with pytest.raises(VersionUnsupported, match="newer loopwright"):
         invoke(agent, ("user", "b"))

@@ -255,42 +255,6 @@ def test_rules_see_it(checkpoints: Checkpoints, tier: int, status: str, door: Do
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_a_tool_that_changes_it_opens_no_rule(checkpoints: Checkpoints, door: DoorName) -> None:
-    """Tools have the caller's own object; rules see it as it was given, after a pause and by a plain invoke too."""
-    seen = list[int]()
-
-    @tool(effect="read")
-    def promote(runtime: ToolRuntime[Clerk, Any]) -> str:
-        """Promote the clerk. Use it first."""
-        runtime.context.tier += 9
-        return f"now {runtime.context.tier}"
-
-    @tool(effect="write")
-    def pay(amount: int) -> str:
-        """Pay an amount back. Use it when asked to."""
-        return f"paid {amount}"
-
-    def is_senior(proposed: ProposedCall) -> bool:
-        seen.append(proposed.context.tier)
-        return bool(proposed.context.tier >= 15)
-
-    def agent(**options: Any) -> Any:
-        turns = [call("promote"), call("pay", amount=5), call("promote"), call("pay", amount=6), "Done."]
-        rules = [allow("pay", when=is_senior)]
-        return create_agent(planned(turns), [promote, pay], permissions=rules, context_schema=Clerk, **options)
-
-    desk, clerk = Desk(agent(), checkpoints, door), Clerk(tier=1)
-    assert ("waiting", [1], 10) == (desk.run(context=clerk).status, seen, clerk.tier)
-    runs = SyncRuns(agent(), checkpoints)  # keeps the caller's object in memory while the run waits
-    waiting = runs.run("Pay.", thread_id="v", context=clerk)
-    runs.decide(waiting.approvals[0].id, approve(), by="boss")
-    assert ("waiting", [1, 10, 10], 28) == (runs.wait(waiting.run_id).status, seen, clerk.tier)
-    place: Any = {"configurable": {"thread_id": "u"}}
-    came = agent(checkpoints=checkpoints).invoke({"messages": [("user", "Pay.")]}, place, context=Clerk(tier=1))
-    assert ([1], True) == (seen[3:], "__interrupt__" in came)
-
-
-@pytest.mark.parametrize("door", DOORS)
 def test_what_was_shown_counts_whatever_the_context_has_become(checkpoints: Checkpoints, door: DoorName) -> None:
     """Approved, nothing is judged again; an edit is, under the context that was brought back."""
     payments = Payments()

@@ -80,17 +80,6 @@ def test_a_graph_in_a_tool_gets_its_answers(checkpoints: Checkpoints, door: Door
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_a_graph_that_stops_at_a_node_asks_nobody(checkpoints: Checkpoints, door: DoorName) -> None:
-    """It asks nothing, and would stop there anew after each answer: the model is told, and the run goes on."""
-    survey = Survey(at_once=False)
-    survey.graph.interrupt_before_nodes = ["first"]
-    agent = create_agent(planned(SURVEYED), [survey.tool()], permissions=[allow("survey")])
-    result = Desk(agent, checkpoints, door).run()
-    assert ("succeeded", "error", []) == (result.status, result.trail[0]["outcome"], survey.ran)
-    assert "it stops at a node (interrupt_before, interrupt_after)" in result.trail[0]["observation"]
-
-
-@pytest.mark.parametrize("door", DOORS)
 def test_a_graph_that_asks_several_things_at_once_asks_nobody(checkpoints: Checkpoints, door: DoorName) -> None:
     """An answer could be taken for the other question's: the model is told, and the run goes on."""
     agent = create_agent(planned(SURVEYED), [Survey(at_once=True).tool()], permissions=[allow("survey")])

@@ -76,14 +76,14 @@ class ProposedCall:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ProposedCall:
         """Return a copy; what a context holds need not be made to be copied. A trail is plain data, and can be long."""
-        own = {"context": copy_context(self.context), "trail": to_plain([*self.trail])}
+        own = {"context": _copied(self.context), "trail": to_plain([*self.trail])}
         rest = {
             each.name: copy.deepcopy(getattr(self, each.name), memo) for each in fields(self) if each.name not in own
         }
         return ProposedCall(**rest, **own)
 
 
-def copy_context(part: Any) -> Any:
+def _copied(part: Any) -> Any:
     """Return a copy of a context; of what holds something that cannot be copied, each part that can."""
     try:
         return copy.deepcopy(part)
@@ -94,15 +94,15 @@ def copy_context(part: Any) -> Any:
 def _copied_by_parts(part: Any) -> Any:
     if isinstance(part, dict):
         pairs = cast("dict[Any, Any]", part).items()  # type: ignore[redundant-cast]  # pyright needs it
-        return {name: copy_context(inner) for name, inner in pairs}
+        return {name: _copied(inner) for name, inner in pairs}
     if type(part) in (list, tuple):
-        return type(part)(map(copy_context, part))
+        return type(part)(map(_copied, part))
     if not (is_dataclass(part) or hasattr(part, "model_fields_set")):
         return part
     shallow = copy.copy(part)
     named = {each.name for each in fields(part)} if is_dataclass(part) else set[str]()
     for name in named | {*getattr(part, "__dict__", ())}:
-        object.__setattr__(shallow, name, copy_context(getattr(part, name)))
+        object.__setattr__(shallow, name, _copied(getattr(part, name)))
     return shallow
 
 

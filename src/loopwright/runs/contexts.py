@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from loopwright.checkpoints import RunRow
 from loopwright.errors import ConfigurationError, RunError
-from loopwright.nodes import AsGiven, ContextShape
+from loopwright.nodes import ContextShape
 from loopwright.state import canonical
 
 from .doors import Door
@@ -26,15 +26,12 @@ class Contexts:
     context back.
     """
 
-    def __init__(
-        self, shape: ContextShape | None, door: Door, restore: RestoreContext | None, *, is_judged: bool
-    ) -> None:
-        """Take the type of the contexts, None for none, the hook, and whether any rule may look at a context."""
-        self._is_judged = is_judged
+    def __init__(self, shape: ContextShape | None, door: Door, restore: RestoreContext | None) -> None:
+        """Take the type of the contexts, None for none, and the hook."""
         self._shape = shape
         self._door = door
         self._restore = restore
-        self._given: dict[str, AsGiven] = {}
+        self._given: dict[str, Any] = {}
 
     def taken(self, given: object) -> Any:
         """Return a context as tools get it.
@@ -56,21 +53,21 @@ class Contexts:
     def remember(self, run_id: str, context: Any) -> None:
         """Keep what the caller gave, until the run rests."""
         if self._shape is not None:
-            self._given[run_id] = AsGiven.of(context, is_judged=self._is_judged)
+            self._given[run_id] = context
 
     def rest(self, run_id: str, *, is_final: bool) -> None:
         """Forget a context that is not needed any more, or that the hook brings back."""
         if is_final or self._restore is not None:
             self._given.pop(run_id, None)
 
-    async def of(self, row: RunRow) -> AsGiven:
-        """Return the context of a run that is to be driven, as it was given or is restored.
+    async def of(self, row: RunRow) -> Any:
+        """Return the context of a run that is to be driven.
 
         Raises:
             RunError: If it lacks what was not stored; nothing of the run is changed.
         """
         if self._shape is None:
-            return AsGiven(None, None)
+            return None
         if row.id in self._given:
             return self._given[row.id]
         stored = cast("dict[str, Any]", json.loads(row.context)) if row.context else {}
@@ -79,7 +76,7 @@ class Contexts:
             more = await self._door.call(self._restore, stored, run_of(row))
         whole = {**stored, **cast("Mapping[str, Any]", more)} if isinstance(more, Mapping) else more
         try:
-            return AsGiven.of(self._shape.taken(whole), is_judged=self._is_judged)
+            return self._shape.taken(whole)
         except ConfigurationError as error:
             way_out = (
                 "let restore_context return it" if self._restore else "give Runs or create_agent restore_context=…"

@@ -25,7 +25,7 @@ from loopwright.checkpoints import (
 )
 from loopwright.errors import ConfigurationError, RunError, RunNotFound, StorageCorrupt, ThreadMoved
 from loopwright.graphs import DEFAULT_NAME, Agent, compile_agent, room_for_steps
-from loopwright.nodes import GIVEN_KEY, LABELS_KEY, REQUESTER_KEY, RUN_ID_KEY, TOKENS_KEY, WAKE, Own, extension_message
+from loopwright.nodes import LABELS_KEY, REQUESTER_KEY, RUN_ID_KEY, TOKENS_KEY, WAKE, Own, extension_message
 from loopwright.state import (
     AgentState,
     FailedAttempt,
@@ -102,8 +102,9 @@ class Driver:
         self.reference = reference or _default_reference(agent)
         self.on_reminder = options.get("on_reminder")
         self._on_rest = on_rest
-        restore = options.get("restore_context") or agent.spec.restore_context
-        self._contexts = Contexts(agent.spec.context, door, restore, is_judged=agent.spec.has_predicates)
+        self._contexts = Contexts(
+            agent.spec.context, door, options.get("restore_context") or agent.spec.restore_context
+        )
 
     @property
     def told(self) -> str:
@@ -211,7 +212,8 @@ class Driver:
         Raises:
             RunError: If it cannot be brought back here.
         """
-        return (await self._contexts.of(row)).copy if self.agent.spec.has_predicates else None
+        looks = any(rule.when is not None for rule in self.agent.spec.rules)
+        return await self._contexts.of(row) if looks else None
 
     async def _is_bound(self, row: RunRow) -> bool:
         begun = await self.door.blocking(self.ledger.runs.begun, row.id)
@@ -235,7 +237,10 @@ class Driver:
         row = await self.row(run_id)
         open_ = await self.door.blocking(self.ledger.approvals.list_open, run_id, ALL)
         parked = await self.door.blocking(self.ledger.approvals.list_parked, run_id, ALL)
-        return result_of(row, await self.state(row), open_, parked, self.agent.spec)
+        state = await self.state(row)
+        is_lone = row.stop_reason is StopReason.ERROR and _run_in(state) != row.id
+        error = await self.door.blocking(self.ledger.runs.error_of, run_id) if is_lone else ""
+        return result_of(row, state, open_, parked, self.agent.spec, error=error)
 
     async def drive(self, run_id: str, *, tokens: bool = False) -> AsyncGenerator[Event]:
         """Drive a run to its next rest; yields what happens, the result last.
@@ -282,12 +287,11 @@ class Driver:
             given = await self._given(row, snapshot)
             if given is _NOTHING:
                 break
-            given_context = await self._contexts.of(row)
+            context = await self._contexts.of(row)
             before = _moved(row, snapshot, before) if given is None else ""
             await self.door.blocking(self.ledger.runs.set_worker, row.id, self.ledger.owner)
             config = self.config(row)
-            config["configurable"] = {**config.get("configurable", {}), TOKENS_KEY: tokens, GIVEN_KEY: given_context}
-            context = given_context.context
+            config["configurable"] = {**config.get("configurable", {}), TOKENS_KEY: tokens}
             async with aclosing(self.door.updates(self.agent, given, config, context, tokens=tokens)) as updates:
                 async for update in updates:
                     for event in events_of(row.id, update):
@@ -341,7 +345,11 @@ class Driver:
         mine = _message_id(row)
         arrived = [message.id for message in state.get("messages") or ()]
         if mine not in arrived and row.input:
-            given: dict[str, Any] = json.loads(row.state) if row.state else {}
+            try:
+                given = self._still_taken(row, snapshot)
+            except ConfigurationError as error:
+                await self._end(row, StopReason.ERROR, 0, error.message)
+                return _NOTHING
             return {**given, "messages": [HumanMessage(row.input, id=mine)]}
         if arrived and arrived[-1] == mine and _has_untaken_task(snapshot, state):
             return None
@@ -351,6 +359,15 @@ class Driver:
         # The thread has gone on with a newer task.
         await self._end(row, StopReason.CANCELLED, 0)
         return _NOTHING
+
+    def _still_taken(self, row: RunRow, snapshot: StateSnapshot) -> dict[str, Any]:
+        """Return what a run was given for open channels, once more: the thread and the agent may have gone on since.
+
+        Raises:
+            ConfigurationError: If a channel does not take it any more; LangGraph would raise that for ever.
+        """
+        given = json.loads(row.state) if row.state else None
+        return self.agent.spec.open_channels.taken(given, cast("Mapping[str, Any]", snapshot.values))
 
     async def _resume(self, snapshot: StateSnapshot, state: AgentState) -> Any:
         """Wake the pause that is open now, by its id, if a question of its turn was decided or has expired."""
@@ -364,8 +381,8 @@ class Driver:
         await self.door.blocking(self.ledger.runs.set_status, state["run"]["id"], RunStatus.WAITING)
         return _NOTHING
 
-    async def _end(self, row: RunRow, reason: StopReason, cost_nano: int) -> None:
-        end = {"thread_id": row.thread_id, "cost_nano": cost_nano}
+    async def _end(self, row: RunRow, reason: StopReason, cost_nano: int, error: str = "") -> None:
+        end = {"thread_id": row.thread_id, "cost_nano": cost_nano, "error": error}
         await self.door.blocking(self.ledger.end_run, row.id, reason, **cast("Mapping[str, Any]", end))
 
     async def follow(self, run_id: str, *, tokens: bool = False) -> AsyncGenerator[Event]:

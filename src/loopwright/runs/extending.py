@@ -98,7 +98,7 @@ async def _check(driver: Driver, row: RunRow, plain: Mapping[str, Any]) -> None:
     Raises:
         RunError: Saying why, and what to do instead.
     """
-    needed = _NEEDED.get(StopReason(row.reason), "") if row.status == RunStatus.STOPPED else ""
+    needed = _NEEDED.get(row.stop_reason, "") if row.stop_reason and row.standing is RunStatus.STOPPED else ""
     if not needed:
         stands = f"{row.status} ({row.reason})" if row.reason else row.status
         text = f"run {row.id} is {stands}; only a run that stopped at a limit can be extended: {', '.join(_NEEDED)}"

@@ -241,8 +241,8 @@ def run_of(row: RunRow) -> Run:
         id=row.id,
         thread_id=row.thread_id,
         task=row.task,
-        status=RunStatus(row.status),
-        stop_reason=StopReason(row.reason) if row.reason else None,
+        status=row.standing,
+        stop_reason=row.stop_reason,
         agent=row.agent,
         worker=row.worker,
         cost=Decimal(row.cost_nano) / NANO,
@@ -254,15 +254,30 @@ def run_of(row: RunRow) -> Run:
 
 
 def result_of(
-    row: RunRow, state: AgentState, approvals: Sequence[Approval], parked: Sequence[Approval], spec: nodes.AgentSpec
+    row: RunRow,
+    state: AgentState,
+    approvals: Sequence[Approval],
+    parked: Sequence[Approval],
+    spec: nodes.AgentSpec,
+    *,
+    error: str = "",
 ) -> RunResult:
-    """Build the result of a run from its thread's state; a thread that went on tells only how the run ended."""
+    """Build the result of a run from its thread's state; a thread that went on tells only how the run ended.
+
+    Args:
+        row: The run.
+        state: Of its thread.
+        approvals: What it asks.
+        parked: What else it waits for.
+        spec: The agent's.
+        error: Of a run that its thread does not know.
+    """
     newest = current_run(state)
     run = newest if newest and newest["id"] == row.id else None
-    status = RunStatus(run["status"] if run else row.status)
+    status = RunStatus(run["status"]) if run else row.standing
     if status is RunStatus.RUNNING and row.status == RunStatus.WAITING:
         status = RunStatus.WAITING
-    reason = run["reason"] if run else row.reason
+    reason = run["reason"] if run else row.stop_reason
     over = run.get("over_limit") if run else None
     form = spec.form
     output = run.get("output") if run and status is RunStatus.SUCCEEDED else None
@@ -272,7 +287,7 @@ def result_of(
         status=status,
         stop_reason=StopReason(reason) if reason else None,
         answer=run["answer"] if run else "",
-        error=run["error"] if run else "",
+        error=run["error"] if run else error,
         over_limit=StopReason(over) if over else None,
         limit=run.get("limit", "") if run else "",
         usage=view_usage(state["usage"] if run else no_usage()),

@@ -35,8 +35,8 @@ ONLY_FIRST = f"(only the first {MAX_ITEMS} items)"
 """Stands behind the items that were read, where there were more."""
 MAX_DEPTH = 60
 """Containers within containers."""
-ROOM = f"{MAX_ITEMS:,} items in a list, 100,000 values and {MAX_KEPT:,} characters in all, {MAX_DEPTH} levels"
-"""How much a channel of the state can hold, in words."""
+ROOM = f"{MAX_ITEMS:,} items in a list, 100,000 values in all, {MAX_DEPTH} levels"
+"""What of a value is written out, in words."""
 MAX_BITS = 10_000
 """Of a whole number that is written in decimal digits; Python refuses to write longer ones so."""
 MAX_PARTS = 100_000
@@ -159,22 +159,8 @@ def _commanded(command: Command[Any], call_id: str, channels: Sequence[str]) -> 
 
 
 def _update(part: Any) -> Any:
-    """Return one update as plain data; LangGraph's `Overwrite` in its plain form.
-
-    Raises:
-        ValueError: If it is too much, or has that form without being one: a stranger's data may have been handed on.
-    """
-    if isinstance(part, Overwrite):
-        return {OVERWRITE: to_whole_data(part.value)}
-    plain = to_whole_data(part)
-    if is_overwriting(plain):
-        raise ValueError(f"data that would set a reducer aside ({OVERWRITE}); a tool does that by Overwrite(value)")
-    return plain
-
-
-def is_overwriting(plain: object) -> bool:
-    """Tell whether LangGraph would put an update in the place of what its channel holds, whatever the reducer."""
-    return isinstance(plain, Mapping) and [*cast("Mapping[object, object]", plain)] == [OVERWRITE]
+    """Return one update as plain data; LangGraph's `Overwrite` in its plain form."""
+    return {OVERWRITE: to_whole_data(part.value)} if isinstance(part, Overwrite) else to_whole_data(part)
 
 
 def to_whole_data(value: Any) -> Any:
@@ -185,10 +171,9 @@ def to_whole_data(value: Any) -> Any:
     """
     room = _Room()
     plain = _plain(value, room=room)
-    fitting = _fitting(storable_data(plain))
-    if room.is_cut or len(json.dumps(fitting, ensure_ascii=False)) > MAX_KEPT:
+    if room.is_cut:
         raise ValueError(f"more than a state can hold ({ROOM})")
-    return fitting
+    return _fitting(storable_data(plain))
 
 
 def to_plain_data(value: Any) -> Any:
