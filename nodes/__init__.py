@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .act import ActTask, act
+from .act import act
 from .attempts import FAILED_ATTEMPT, MODEL_TEXT, told_next
 from .branches import reopen
 from .channels import OpenChannels, open_channels
@@ -20,6 +20,7 @@ from .questions import WAKE, parse_answer, payload_of, respond_with
 from .reason import reason
 from .screening import normal_decision, refuse_decision
 from .spec import AgentSpec, Candidate
+from .task import ActTask
 
 __all__ = [
     "BRANCH_KEY",
