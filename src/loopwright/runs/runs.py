@@ -166,8 +166,9 @@ class Runs:
             ConfigurationError: If a status, a time or a limit is none.
         """
         table = self._driver.ledger.runs
-        options: dict[str, Any] = {"since": since, "before": before, "limit": limit}
-        rows = await asyncio.to_thread(table.list, status=status or "", thread_id=thread_id, **options)
+        rows = await asyncio.to_thread(
+            table.list, status=status or "", thread_id=thread_id, since=since, before=before, limit=limit
+        )
         return [run_of(row) for row in rows]
 
     async def approvals(self, run_id: str = "", *, limit: int = 50) -> Sequence[Approval]:

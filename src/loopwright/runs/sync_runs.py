@@ -97,8 +97,8 @@ class SyncRuns:
         limit: int = 50,
     ) -> Sequence[Run]:
         """Return runs, newest first. See `Runs.list`."""
-        options: dict[str, Any] = {"since": since, "before": before, "limit": limit}
-        rows = self._driver.ledger.runs.list(status=status or "", thread_id=thread_id, **options)
+        table = self._driver.ledger.runs
+        rows = table.list(status=status or "", thread_id=thread_id, since=since, before=before, limit=limit)
         return [run_of(row) for row in rows]
 
     def approvals(self, run_id: str = "", *, limit: int = 50) -> Sequence[Approval]:
